@@ -145,7 +145,7 @@ _FULL = ("no space left on device", "disk quota exceeded", "database or disk is 
 
 
 def full_disk(error: BaseException) -> str | None:
-    """What an error says of a full disk; each library has words of its own, with the system's among them."""
+    """Return what an error says of a full disk; each library has words of its own, with the system's among them."""
     said = (str(one) for one in chain_of(error) if any(words in str(one).lower() for words in _FULL))
     return next((text.rpartition("Original error: ")[2].strip() for text in said), None)  # as DuckDB introduces it
 
@@ -165,7 +165,7 @@ def refuse_denied(path: Path, mode: int = os.R_OK) -> None:
 
 
 def _what_is_denied(path: Path) -> str:
-    """What cannot be done with a file, whose it is, and what to do."""
+    """Return what cannot be done with a file, whose it is, and what to do."""
     try:
         state = path.lstat()
     except OSError:
@@ -189,7 +189,7 @@ def _user(uid: int) -> str:
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it stems from or during whose handling it was raised. Some chains are circles."""
+    """Yield the error, and those that it stems from or during whose handling it was raised. Some chains are circles."""
     seen = set[int]()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:

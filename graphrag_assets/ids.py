@@ -24,6 +24,6 @@ def with_id(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
 
 
 def number_of(text: str) -> int:
-    """What DuckDB's `md5_number_lower` gives for the text: how names and terms are found in the publication."""
+    """Return what DuckDB's `md5_number_lower` gives for the text: how names and terms are found in the publication."""
     digest = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
     return int.from_bytes(digest[8:], "little")

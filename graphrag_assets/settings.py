@@ -27,7 +27,9 @@ from graphrag_assets.runtime.outgoing import keep_secret, without_credentials
 
 
 def variable(name: str) -> str:
-    """A variable as the environment, or else `.env`, has it; empty where neither does. For what is no setting."""
+    """Return a variable as the environment, or else `.env`, has it; empty where neither does. For what is no
+    setting.
+    """
     return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
 
@@ -76,7 +78,7 @@ _SECRET = re.compile(r"(?i)(?:key|token|secret|password|credentials?|headers)$")
 
 
 def _json_object(example: str, allowed: Callable[[str, Any], None] = lambda *_: None) -> BeforeValidator:
-    """Gives a setting as JSON with sorted names; `allowed` raises ValueError for a name or value it may not have.
+    """Give a setting as JSON with sorted names; `allowed` raises ValueError for a name or value it may not have.
 
     Raises ValueError for what is no JSON object.
     """
@@ -96,7 +98,7 @@ def _json_object(example: str, allowed: Callable[[str, Any], None] = lambda *_: 
 
 
 def _are_parameters(name: str, value: Any) -> None:
-    """Raises ValueError for what cannot be a parameter of a model, or parameters of one use."""
+    """Raise ValueError for what cannot be a parameter of a model, or parameters of one use."""
     if name in _PARAMETERS_OF and not isinstance(value, Mapping):
         raise ValueError(f'the parameters of {name} must be an object such as {{"{name}": {{"temperature": 0}}}}')
     for parameter in value if name in _PARAMETERS_OF else (name,):
@@ -117,7 +119,8 @@ _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less tha
 
 
 def unknown_variables() -> list[str]:
-    """A sentence for each variable called GRAPHRAG_… that nothing reads; the name only, its value may be a secret.
+    """Return a sentence for each variable called GRAPHRAG_… that nothing reads; the name only, its value may be a
+    secret.
 
     Variables that the `.env` file refers to, as in `GRAPHRAG_CHAT_API_KEY=${GRAPHRAG_API_KEY}`, are read.
     """
@@ -140,7 +143,7 @@ def _listed(names: str) -> tuple[str, ...]:
 
 
 def _problem(name: str, error: ErrorDetails) -> str:
-    """What is wrong with a setting. Parameters are not shown: people put keys there."""
+    """Return what is wrong with a setting. Parameters are not shown: people put keys there."""
     value = "" if name.endswith("_parameters") else f"={error['input']!r}"
     limits = ""
     if error["type"] in ("int_parsing", "int_from_float", "float_parsing"):  # out of range, the message has the limit
@@ -318,7 +321,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, **overrides: Any) -> "Settings":
-        """Settings from the environment, with `overrides` on top.
+        """Return Settings from the environment, with `overrides` on top.
 
         Raises:
             SettingsError: a value does not fit; the message names the variable, the value and the remedy.
@@ -359,17 +362,17 @@ class Settings(BaseSettings):
         return choices._replace(claims=self.claims) if self.claims else choices
 
     def model_of(self, use: Use) -> str:
-        """The chat model for a use; empty if there is none."""
+        """Return the chat model for a use; empty if there is none."""
         return (self.extraction_model if use == "extraction" else self.query_model) or self.chat_model
 
     def parameters_of(self, use: Use | Literal["embedding"]) -> dict[str, Any]:
-        """The parameters of a model for a use, by litellm's names; None: not to be sent."""
+        """Return the parameters of a model for a use, by litellm's names; None: not to be sent."""
         shared: dict[str, Any] = json.loads(self.model_parameters or "{}")
         by_use = {name: shared.pop(name, {}) for name in _PARAMETERS_OF}
         return by_use[use] if use == "embedding" else shared | by_use[use]
 
     def price(self, name: str) -> float | None:
-        """The price of a million tokens; None: litellm's."""
+        """Return the price of a million tokens; None: litellm's."""
         prices: dict[str, float] = json.loads(self.usd_per_million or "{}")
         return prices.get(name)
 

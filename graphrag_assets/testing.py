@@ -52,14 +52,15 @@ class FakeAnswerer(Answerer):
         self.asked: list[tuple[str, Evidence]] = []
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
-        """The reply to the question."""
+        """Return the reply to the question."""
         self.asked.append((question, evidence))
         return Reply(next((reply for text, reply in self.replies.items() if text in question), NO_ANSWER))
 
 
 @contextmanager
 def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> Iterator[GraphRAG]:
-    """An index of a few texts by their names, made by the embedded default in a temporary folder; a second or two.
+    """Yield an index of a few texts by their names, made by the embedded default in a temporary folder; a second or
+    two.
 
     The settings of the environment do not count.
 

@@ -21,23 +21,23 @@ FAILED_CHECKS = "DagsterAssetCheckFailedError"
 
 
 def read_by(check: Check) -> set[str]:
-    """The assets whose tables a check reads."""
+    """Return the assets whose tables a check reads."""
     assets = {ASSET_OF[table] for table in check.reads if table in ASSET_OF}
     return assets | ({BATCH_STATE} if assets & {*BATCH_ASSETS} or "index_errors" in check.reads else set())
 
 
 def asset_of_check(check: Check) -> str:
-    """The asset that shows a check: the last one whose tables it reads, in whose step it runs."""
+    """Return the asset that shows a check: the last one whose tables it reads, in whose step it runs."""
     return max({ASSET_OF[check.asset], *read_by(check)}, key=ASSETS.index)
 
 
 def check_key(names: IndexNames, check: Check) -> dg.AssetCheckKey:
-    """The key of a check."""
+    """Return the key of a check."""
     return dg.AssetCheckKey(names.key(asset_of_check(check)), check.name)
 
 
 def check_specs(names: IndexNames, assets: Iterable[str]) -> list[dg.AssetCheckSpec]:
-    """The checks that run in the step of these assets, after it has written them."""
+    """Return the checks that run in the step of these assets, after it has written them."""
     return [
         dg.AssetCheckSpec(check.name, asset=names.key(asset), blocking=check.blocking, description=check.statement)
         for check in CHECKS
@@ -46,7 +46,7 @@ def check_specs(names: IndexNames, assets: Iterable[str]) -> list[dg.AssetCheckS
 
 
 def check_results(names: IndexNames, selected: Collection[str], index: Index) -> Iterator[dg.AssetCheckResult]:
-    """The results of the checks with these names."""
+    """Yield the results of the checks with these names."""
     checks = [check for check in CHECKS if check.name in selected]
     for check, rows in zip(checks, offending_rows(checks, index), strict=True):
         yield dg.AssetCheckResult(
@@ -60,7 +60,7 @@ def check_results(names: IndexNames, selected: Collection[str], index: Index) ->
 
 
 def _problem(check: Check, rows: pl.DataFrame) -> str:
-    """The first row that contradicts the statement of a check."""
+    """Return the first row that contradicts the statement of a check."""
     first = "; ".join(str(value) for value in rows.row(0) if value not in (None, ""))
     more = f" And {rows.height - 1} more." if rows.height > 1 else ""
     return f"Not so: {check.statement} {cut(first, REMEDY_CHARACTERS).rstrip('.')}.{more}"
@@ -94,7 +94,7 @@ def report_up_to_date(names: IndexNames, instance: dg.DagsterInstance, index: In
 
 
 def failed_check_messages(instance: dg.DagsterInstance, run_id: str) -> list[str]:
-    """A line for each blocking check that failed in a run: what must hold, and the remedy."""
+    """Return a line for each blocking check that failed in a run: what must hold, and the remedy."""
     entries = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     checks = [entry.dagster_event.asset_check_evaluation_data for entry in entries if entry.dagster_event]
     return [

@@ -40,7 +40,7 @@ _OVER = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 
 def document_batches_sensor(names: IndexNames, job: Any, automated: bool) -> dg.SensorDefinition:
-    """The sensor that launches the job update_index."""
+    """Return the sensor that launches the job update_index."""
 
     @dg.sensor(
         name=names.name(DOCUMENT_BATCHES_SENSOR),
@@ -97,7 +97,7 @@ def request_update(
 
 
 def nightly_refresh(names: IndexNames, job: Any, automated: bool) -> dg.ScheduleDefinition:
-    """The schedule of the job update_index, which then reads every file of the input folder.
+    """Return the schedule of the job update_index, which then reads every file of the input folder.
 
     An edit that keeps size and time is found on a local disk by inode and change time, which not every file system has.
     """
@@ -112,7 +112,7 @@ def nightly_refresh(names: IndexNames, job: Any, automated: bool) -> dg.Schedule
 
 
 def dead_runs_sensor(names: IndexNames) -> dg.SensorDefinition:
-    """The sensor that is always on, and starts nothing."""
+    """Return the sensor that is always on, and starts nothing."""
 
     @dg.sensor(
         name=names.name(DEAD_RUNS_SENSOR),
@@ -150,7 +150,7 @@ def fail_dead_runs(names: IndexNames, instance: dg.DagsterInstance) -> list[str]
 
 
 def _process_of(instance: dg.DagsterInstance, run_id: str) -> tuple[int, float] | None:
-    """The process of a run, and when it said so: a run may have been in the queue for hours before."""
+    """Return the process of a run, and when it said so: a run may have been in the queue for hours before."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         event = entry.dagster_event
         if event and "pid" in event.engine_event_data.metadata:

@@ -28,7 +28,7 @@ class Reading:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """The turn of one batch; CancelledError once the run is canceled."""
+        """Yield the turn of one batch; CancelledError once the run is canceled."""
         with self._lock:
             if self.canceled:
                 raise CancelledError

@@ -80,7 +80,7 @@ def _report_unreported(batches: BatchRun, unchanged: Sequence[str]) -> None:
 
 
 def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
-    """The check that fails the run in which a batch has failed, while the others are published."""
+    """Return the check that fails the run in which a batch has failed, while the others are published."""
 
     @dg.multi_asset_check(
         name=names.name(f"check_{BATCH_STATE}"),

@@ -19,7 +19,7 @@ MAX_FAILED_SHARE = 0.05
 
 
 def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
-    """The offending rows of each check, in order."""
+    """Return the offending rows of each check, in order."""
     queries = {check.name: check.find for check in checks if isinstance(check.find, str)}
     with index.working.connect() as connection:
         rows = {name: connection.sql(f"SELECT * FROM ({query}) ORDER BY ALL").pl() for name, query in queries.items()}
@@ -27,7 +27,7 @@ def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
 
 
 def failed_blocking_checks(index: Index) -> list[Check]:
-    """The blocking checks that the working database fails."""
+    """Return the blocking checks that the working database fails."""
     blocking = [check for check in CHECKS if check.blocking]
     return [c for c, rows in zip(blocking, offending_rows(blocking, index), strict=True) if rows.height]
 
@@ -75,7 +75,7 @@ def _out_of_date(index: Index) -> pl.DataFrame:
 
 
 def out_of_date(index: Index, scanned: Scan) -> pl.DataFrame:
-    """What the publication lacks of the input folder: batch (empty: of several batches), problem."""
+    """Return what the publication lacks of the input folder: batch (empty: of several batches), problem."""
     rows = [(batch, "differs from the input folder, or has failed text units") for batch in scanned.changed]
     rows += [(batch, "was deleted from the input folder") for batch in scanned.deleted]
     if recorded_inputs(index.working, "published") != present_inputs(index):

@@ -37,7 +37,7 @@ class Documents(dg.Model, dg.Resolvable):
     partition_by: str | int = Field(default=16, description="Column whose values are batches, or number of batches.")
 
     def location(self, root: Path) -> str:
-        """The setting `input`.
+        """Return the setting `input`.
 
         Raises:
             SettingsError: there is neither a folder nor a table, or the database is no file.
@@ -102,7 +102,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
     )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """The definitions of the index.
+        """Return the definitions of the index.
 
         Raises:
             SettingsError: a value does not fit.
@@ -125,7 +125,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         return prefix
 
     def _overrides(self, root: Path) -> dict[str, Any]:
-        """The settings of the index: what is given here, and the environment's for the others."""
+        """Return the settings of the index: what is given here, and the environment's for the others."""
         for name in self.settings:
             if name not in Settings.model_fields:
                 raise SettingsError(f"settings: unknown setting {name!r}. See docs/models.md for the names.")

@@ -54,7 +54,7 @@ _DEPENDENCIES = {
 
 
 def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.AssetsDefinition:
-    """The input as an asset that something else makes, `upstream` where that is an asset. *Observe* scans it."""
+    """Return the input as an asset that something else makes, `upstream` where that is an asset. *Observe* scans it."""
     spec = dg.AssetSpec(
         names.key(SOURCE_FILES),
         deps=[upstream] if upstream else [],
@@ -99,7 +99,7 @@ def register_batches(names: IndexNames, instance: dg.DagsterInstance, batches: I
 
 
 def index_batch(names: IndexNames) -> dg.AssetsDefinition:
-    """The assets of `schema.BATCH_TABLES`."""
+    """Return the assets of `schema.BATCH_TABLES`."""
 
     @dg.multi_asset(
         name=names.name("index_batch"),
@@ -145,7 +145,7 @@ class BatchFailures:
         return f"Batches failed: {reasons}" if reasons else ""
 
     def as_failure(self) -> dg.Failure:
-        """The failure of a step, caused by the last of the errors."""
+        """Return the failure of a step, caused by the last of the errors."""
         failure = dg.Failure(
             ". ".join(filter(None, (str(self), self.stopped))),
             metadata={FAILED: dg.MetadataValue.json(self.reasons), STOPPED: self.stopped or ""},
@@ -156,7 +156,7 @@ class BatchFailures:
 
 
 def not_published(error: Exception) -> str | None:
-    """What to say if an error will meet all batches, so that nothing is to be published."""
+    """Return what to say if an error will meet all batches, so that nothing is to be published."""
     chain = tuple(chain_of(error))
     if any(isinstance(one, BudgetExceeded) for one in chain):
         return OUT_OF_BUDGET

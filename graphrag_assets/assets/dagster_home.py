@@ -24,7 +24,7 @@ load_from:
 
 
 def make_home(settings: Settings) -> Path:
-    """The home of the index, written if it has none. DAGSTER_HOME, where it is set, is used as it is."""
+    """Return the home of the index, written if it has none. DAGSTER_HOME, where it is set, is used as it is."""
     if chosen_home := settings.dagster_home:
         return chosen_home
     home = settings.own_dagster_home
@@ -46,7 +46,7 @@ def make_home(settings: Settings) -> Path:
 
 @contextlib.contextmanager
 def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance of a home, for a run in this process, whose output belongs to the terminal."""
+    """Yield the Dagster instance of a home, for a run in this process, whose output belongs to the terminal."""
     os.environ["DAGSTER_HOME"] = str(home)  # where Dagster looks for it, in this process and those it starts
     file = home / "dagster.yaml"
     configuration = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None

@@ -182,7 +182,7 @@ def _embed(index: Index, models: IndexingModels) -> _Embedded:
 
 
 def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """The rows of embeddings of a part; those without a vector (fingerprint, id, error); the number of texts."""
+    """Return the rows of embeddings of a part; those without a vector (fingerprint, id, error); the number of texts."""
     wanted = index.working.read(f"FROM ({rows}) WHERE {_AMONG} ORDER BY ALL", {"ids": ids.to_list()})
     texts = [texts_of(*row) for row in wanted.select("kind", "title", "text", "members").iter_rows()]
     distinct = {text: place for place, text in enumerate(dict.fromkeys(text for row in texts for text in row))}

@@ -49,7 +49,7 @@ class Index:
 
     @classmethod
     def from_environment(cls, overrides: Mapping[str, Any] | None = None, keys: Keys = NO_KEYS) -> "Index":
-        """The index in the data folder of the settings, which are read from the environment now.
+        """Return the index in the data folder of the settings, which are read from the environment now.
 
         Raises:
             SettingsError: a value does not fit.
@@ -82,12 +82,13 @@ class Index:
         return InputFolder(settings.input_folder, MAX_FILE_BYTES, settings.file_pattern, settings.batch_by)
 
     def models(self, batch: str | None = None, run_id: str | None = None) -> IndexingModels:
-        """The models that the settings select, see `models_for`."""
+        """Return the models that the settings select, see `models_for`."""
         return models_for(self.settings, batch, run_id, self.keys, self.profile)
 
 
 def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:
-    """A function of an `Index` that holds the writer lock; the log of who waits for it names the stage and `run_id`.
+    """Return a function of an `Index` that holds the writer lock; the log of who waits for it names the stage and
+    `run_id`.
 
     It is a span of the trace. Of a full disk it raises a DiskFullError that names the stage.
     """
@@ -114,7 +115,7 @@ def models_for(
     keys: Keys = NO_KEYS,
     profile: PromptProfile | None = None,
 ) -> IndexingModels:
-    """The models that the settings select; `batch` and `run_id` are recorded in the ledger.
+    """Return the models that the settings select; `batch` and `run_id` are recorded in the ledger.
 
     `profile` is added to the built-in prompts.
 
@@ -134,7 +135,7 @@ def models_for(
 
 
 def existing_ledger(settings: Settings) -> "Ledger | None":
-    """The ledger of these settings; None while nothing was paid for."""
+    """Return the ledger of these settings; None while nothing was paid for."""
     if not settings.ledger_url and not settings.ledger_file.exists():
         return None
     from graphrag_assets.llm.backend import ledger_of
@@ -143,6 +144,6 @@ def existing_ledger(settings: Settings) -> "Ledger | None":
 
 
 def ledger_entries(settings: Settings) -> pl.DataFrame | None:
-    """The ledger, one row per paid call; None if there is no ledger."""
+    """Return the ledger, one row per paid call; None if there is no ledger."""
     ledger = existing_ledger(settings)
     return ledger.frame() if ledger else None

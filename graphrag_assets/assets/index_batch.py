@@ -98,7 +98,9 @@ def deciding_options(settings: Settings, models: IndexingModels) -> dict[str, st
 
 
 def same_on_all_machines(settings: Settings, models: IndexingModels) -> dict[str, str]:
-    """What the machines that share a ledger must have in common: `deciding_options`, and the versions of the code."""
+    """Return what the machines that share a ledger must have in common: `deciding_options`, and the versions of the
+    code.
+    """
     return {**deciding_options(settings, models), "code_version": CODE_VERSION, "version": __version__}
 
 
@@ -200,7 +202,7 @@ def ask_about_batch(index: Index, batch: str, models: IndexingModels, elsewhere:
 def read_batch(
     settings: Settings, batch: str, files: Iterable[SourceFile]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The documents of a batch, its text units and its errors, see `read_corpus`."""
+    """Return the documents of a batch, its text units and its errors, see `read_corpus`."""
     load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
     with ConversionProcess(ConversionLimits()) as convert:
         return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list)

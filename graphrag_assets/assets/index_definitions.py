@@ -53,7 +53,7 @@ def index_definitions(
     keys: Keys = NO_KEYS,
     upstream: dg.AssetKey | None = None,
 ) -> dg.Definitions:
-    """The assets, checks, jobs, sensors, schedule and resources of one index.
+    """Return the assets, checks, jobs, sensors, schedule and resources of one index.
 
     Args:
         overrides: settings that replace the environment's, by name.

@@ -50,23 +50,23 @@ class IndexNames:
     key_prefix: tuple[str, ...] = ()
 
     def key(self, asset: str) -> dg.AssetKey:
-        """The key of an asset."""
+        """Return the key of an asset."""
         return dg.AssetKey([*self.key_prefix, asset])
 
     def keys(self, assets: Iterable[str]) -> list[dg.AssetKey]:
-        """The keys of assets."""
+        """Return the keys of assets."""
         return [self.key(asset) for asset in assets]
 
     def name(self, name: str) -> str:
-        """The name of a step, job, sensor, schedule, resource or partitions definition."""
+        """Return the name of a step, job, sensor, schedule, resource or partitions definition."""
         return "_".join([*self.key_prefix, name])
 
     def in_words(self, text: str) -> str:
-        """A text with the names that jobs and sensors have in this index."""
+        """Return a text with the names that jobs and sensors have in this index."""
         return _NAMED.sub(lambda match: self.name(match[0]), text)
 
     def group_name(self, stage: str) -> str:
-        """The group of the assets of a stage."""
+        """Return the group of the assets of a stage."""
         return "_".join(self.key_prefix) or stage
 
     @cached_property

@@ -29,7 +29,7 @@ _ASK_MODELS = "ask_models"
 
 
 def update_index_job(names: IndexNames) -> Any:
-    """The job update_index, as `dg.Definitions` resolves it: all global assets, and their checks."""
+    """Return the job update_index, as `dg.Definitions` resolves it: all global assets, and their checks."""
     return dg.define_asset_job(
         names.name(UPDATE_INDEX),
         dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)),
@@ -49,7 +49,7 @@ class Rollback(dg.Config):
 
 
 def rollback_job(names: IndexNames) -> dg.JobDefinition:
-    """The job rollback."""
+    """Return the job rollback."""
 
     @dg.op(
         name=names.name("roll_back_publication"),
@@ -75,7 +75,7 @@ class Conditions(dg.Config):
 
 
 def extract_batch_job(names: IndexNames, open_now: Callable[[], Index]) -> dg.JobDefinition:
-    """The job extract_batch: any machine asks the models about a batch, for the ledger that all machines share.
+    """Return the job extract_batch: any machine asks the models about a batch, for the ledger that all machines share.
 
     It writes nothing else, and needs no index. The machine with the index indexes the batch as always, and finds the
     answers. A request's key in the ledger holds all that is sent, so both must read the same files with the same

@@ -93,7 +93,7 @@ class Graph(NamedTuple):
     to_summarize: pl.DataFrame
 
     def described(self, summarize: Callable[[pl.DataFrame], pl.DataFrame]) -> "Graph":
-        """The graph with the descriptions that are to be summarized."""
+        """Return the graph with the descriptions that are to be summarized."""
         if self.to_summarize.is_empty():
             return self
         summaries = summarize(self.to_summarize).select("key", made="description")
@@ -163,7 +163,7 @@ KNOWLEDGE_GRAPH = Stage(
 
 
 def resolved_aliases(index: Index) -> pl.DataFrame:
-    """The aliases in force: what the rules find in all names, changed by decisions of people and judges."""
+    """Return the aliases in force: what the rules find in all names, changed by decisions of people and judges."""
     names, related, stated = index.working.read_all(_OWN_NAMES, _OWN_RELATIONSHIPS, _STATED_ALIASES)
     # The decisions of the file, and of pairs that it lacks those that files of facts state.
     decided = {one.key: one for one in read_decisions(index.settings.index_folder)}
@@ -179,7 +179,7 @@ def resolved_aliases(index: Index) -> pl.DataFrame:
 
 
 def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summarizer: str) -> Graph:
-    """The graph of all mentions, independent of their order; `aliases` are those in force.
+    """Return the graph of all mentions, independent of their order; `aliases` are those in force.
 
     Descriptions that another `summarizer` has made are to be summarized again.
     """

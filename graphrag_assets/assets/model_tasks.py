@@ -94,7 +94,7 @@ def indexing_tasks(
     run_id: str | None = None,
     keys: Keys = NO_KEYS,
 ) -> "IndexingTasks":
-    """The tasks of indexing by the chat model of the settings."""
+    """Return the tasks of indexing by the chat model of the settings."""
     meter = UsageMeter()
 
     @functools.cache
@@ -170,7 +170,7 @@ class IndexingTasks:
         )
 
     def _fingerprint(self, names: Iterable[str], *options: object) -> str:
-        """The model's name with a hash of its prompts, options and parameters."""
+        """Return the model's name with a hash of its prompts, options and parameters."""
         parts: list[object] = [*(self.prompts.fingerprint(name) for name in names), *options]
         parameters = {
             name: value for name, value in self.settings.parameters_of("extraction").items() if name not in SAME_ANSWER
@@ -201,7 +201,7 @@ class IndexingTasks:
         return self.settings.language or (profile.language_name if profile else None)
 
     def _types(self, name: Literal["entity_types", "relationship_types"], default: tuple[str, ...]) -> tuple[str, ...]:
-        """The types of the profile, unless the setting names some."""
+        """Return the types of the profile, unless the setting names some."""
         profile = self.prompts.profile
         kinds = () if profile is None or name in self.settings.model_fields_set else getattr(profile, name)
         return tuple(kind.type for kind in kinds) or default
@@ -210,7 +210,7 @@ class IndexingTasks:
         return f"{what} of batch {self.batch}" if self.batch else what
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
-        """Extractions of text units, as they complete; short ones of a file are asked about in one request."""
+        """Yield extractions of text units, as they complete; short ones of a file are asked about in one request."""
         options, claims, model, units = self.extraction, self.settings.choices.claims, self.model, list(units)
         placed = self.settings.text_unit_context != "none"
         places = {unit.id: place_line(unit.headings, unit.text, unit.document_date) if placed else "" for unit in units}
@@ -303,7 +303,9 @@ class IndexingTasks:
         return summaries
 
     def _summaries_alone(self, things: Iterable[Described]) -> dict[str, str | Exception]:
-        """The summary, or the error, of each thing by its key; one request each, unless the ledger has the answer."""
+        """Return the summary, or the error, of each thing by its key; one request each, unless the ledger has the
+        answer.
+        """
         model, options = self.model, self.summaries
 
         async def summarize_one(thing: Described) -> str:
@@ -313,7 +315,7 @@ class IndexingTasks:
         return {thing.key: summary for thing, summary in summaries}
 
     def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-        """A report per material, in order; those of small communities, and those that fail, are extractive."""
+        """Return a report per material, in order; those of small communities, and those that fail, are extractive."""
         model, task, language = self.model, self.report, self._language
         large = [place for place, material in enumerate(materials) if material.size > _SMALL]
         small = [place for place, material in enumerate(materials) if material.size <= _SMALL]
@@ -355,5 +357,5 @@ def _packs(units: Sequence[TextUnit], encoding: str) -> list[_Pack]:
 
 
 async def _embedded(unit: TextUnit) -> UnitExtraction:
-    """The embedded default's extraction, in a thread so that replies of models are received meanwhile."""
+    """Return the embedded default's extraction, in a thread so that replies of models are received meanwhile."""
     return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language, unit.document_date)

@@ -119,7 +119,7 @@ def record_up_to_date(index: Index, run_id: str) -> None:
 
 
 def up_to_date(index: Index, scanned: Scan) -> Publication | None:
-    """The newest publication, if a run over all of `found` would change nothing; else None.
+    """Return the newest publication, if a run over all of `found` would change nothing; else None.
 
     The publication was opened, and pointer and link lead to a whole one.
     """
@@ -165,7 +165,7 @@ def _metadata(published: Publication, index: Index) -> dict[str, Any]:
 
 
 def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> str:
-    """What differs from the publication before, and what was skipped, in Markdown."""
+    """Return what differs from the publication before, and what was skipped, in Markdown."""
     folder = index.settings.index_folder
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]

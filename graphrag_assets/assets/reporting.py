@@ -66,7 +66,7 @@ def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadat
 
 
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
-    """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
+    """Return the first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
     part = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
     texts = [["" if value is None else str(value) for value in row] for row in part.iter_rows()]
     lines = [part.columns, ["---"] * part.width, *([as_markdown(cut(text, width)) for text in row] for row in texts)]
@@ -74,13 +74,13 @@ def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = P
 
 
 def cut(text: str, width: int) -> str:
-    """A text of at most `width` characters, without secrets: they are masked before one is cut in two."""
+    """Return a text of at most `width` characters, without secrets: they are masked before one is cut in two."""
     masked = shown(text)
     return masked if len(masked) <= width else masked[: width - 1] + "…"
 
 
 def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
-    """The number of errors of a batch as `name`, and a table of them with their remedies."""
+    """Return the number of errors of a batch as `name`, and a table of them with their remedies."""
     if errors.is_empty():
         return {name: 0}
     table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, REMEDY_CHARACTERS)
@@ -91,7 +91,7 @@ def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: s
 
 
 def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:
-    """Sums of model calls as numbers the UI plots, and by task as a table; nothing if there were none."""
+    """Sum of model calls as numbers the UI plots, and by task as a table; nothing if there were none."""
     if not by_task:
         return {}
     numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}

@@ -163,7 +163,7 @@ WRITE_COMMUNITY_REPORTS = Stage(
 
 
 def stale_reports(index: Index, models: IndexingModels) -> pl.DataFrame:
-    """The communities whose report was written from other inputs than the present ones."""
+    """Return the communities whose report was written from other inputs than the present ones."""
     with index.working.connect() as connection:
         _find_state(connection, index, models)
         return connection.sql(_STALE).pl()
@@ -183,7 +183,7 @@ def _find_state(connection: duckdb.DuckDBPyConnection, index: Index, models: Ind
 def _begin(
     connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels
 ) -> tuple[pl.DataFrame, dict[str, Changes]]:
-    """The reports to write (community, level, size, fingerprint); the others are made as they are to be."""
+    """Return the reports to write (community, level, size, fingerprint); the others are made as they are to be."""
     _find_state(connection, index, models)
     connection.execute(_DUE, {"reporter": models.reporter})
     connection.execute(_KEPT)
@@ -205,7 +205,7 @@ def _write(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, communi
 
 
 def _parts(due: pl.DataFrame) -> list[pl.DataFrame]:
-    """The reports to write, of the deepest level first."""
+    """Return the reports to write, of the deepest level first."""
     place = (pl.col("size").cum_sum().over("level") - 1) // ENTITIES_PER_PART
     return due.with_columns(place=place).partition_by("level", "place", maintain_order=True)
 

@@ -22,7 +22,7 @@ _INDEX = "index"
 
 
 def index_resource(names: IndexNames, open_now: Callable[[], Index]) -> dict[str, dg.ResourceDefinition]:
-    """The index as a resource, with the settings of the environment at the time of a run.
+    """Return the index as a resource, with the settings of the environment at the time of a run.
 
     It has no fields in the launchpad: a setting given to one run would be undone, and paid for again, by the next.
     """
@@ -36,7 +36,7 @@ def needs(names: IndexNames) -> set[str]:
 
 
 def open_index(names: IndexNames, resources: object) -> Index:
-    """The index among a context's `resources`, with the settings in force now."""
+    """Return the index among a context's `resources`, with the settings in force now."""
     index: Index = getattr(resources, names.name(_INDEX))
     return index
 

@@ -77,7 +77,7 @@ def update_index(index: Index, batches: Sequence[str], on_event: OnEvent) -> Upd
 
 
 def _teller(on_event: OnEvent) -> dg.LoggerDefinition:
-    """A logger that passes the events of a run on, and prints nothing."""
+    """Return a logger that passes the events of a run on, and prints nothing."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -74,7 +74,7 @@ class Scan(NamedTuple):
         return [*self.due, *self.unchanged]
 
     def chosen(self, which: Which, batches: Sequence[str] = ()) -> list[str]:
-        """The batches to index: `batches` if some are named, or else which of them are due.
+        """Return the batches to index: `batches` if some are named, or else which of them are due.
 
         Raises:
             InputError: a name is no batch.
@@ -153,7 +153,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
 
 
 def _refuse_overlap(settings: Settings) -> None:
-    """An index within its own input folder would index itself, and one that holds its input could delete it."""
+    """Return an index within its own input folder would index itself, and one that holds its input could delete it."""
     if settings.input.startswith(SCHEME):
         return
     location = UPath(settings.input_folder.rpartition("::")[2])  # the last of chained file systems holds the files
@@ -198,7 +198,7 @@ def retry_given_up(index: Index) -> None:
 
 
 def present_inputs(index: Index) -> str:
-    """The revision of the batches, from which everything else is made."""
+    """Return the revision of the batches, from which everything else is made."""
     with index.working.connect() as connection:
         return inputs_of(connection)
 

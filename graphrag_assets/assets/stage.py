@@ -49,7 +49,7 @@ class Run:
     names: Any
 
     def models(self) -> IndexingModels:
-        """The models of this run."""
+        """Return the models of this run."""
         return self.index.models(run_id=self.run_id)
 
 
@@ -80,7 +80,7 @@ def usage_sums(usage: Mapping[str, Usage]) -> dict[str, dict[str, int | float]]:
 
 
 def sums_of_changes(parts: Sequence[Mapping[str, Changes]]) -> dict[str, Changes]:
-    """The changes of several writes of tables."""
+    """Return the changes of several writes of tables."""
     by_name: dict[str, list[Changes]] = {}
     for part in parts:
         for name, written in part.items():

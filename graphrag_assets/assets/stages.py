@@ -42,7 +42,7 @@ _DESCRIPTIONS = {
 
 
 def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.Config) -> dg.AssetsDefinition:
-    """The assets of a stage and their checks, made by one step.
+    """Return the assets of a stage and their checks, made by one step.
 
     It writes all tables of the stage, reports the selected assets, and runs the selected checks.
     """
@@ -81,7 +81,7 @@ def selected(context: dg.AssetExecutionContext) -> dict[str, dg.AssetKey]:
 
 
 def asset_spec(names: IndexNames, name: str, group: str, deps: tuple[str, ...], version: str) -> dg.AssetSpec:
-    """The spec of an asset; that of a table has its comment and columns."""
+    """Return the spec of an asset; that of a table has its comment and columns."""
     metadata, description = dict[str, Any](), _DESCRIPTIONS[name]
     if table := _TABLES.get(name):
         columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]

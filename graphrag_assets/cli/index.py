@@ -126,7 +126,7 @@ def _execute(index: Index, batches: Sequence[str], console: Console) -> "Updated
 
 
 def _named(batches: Sequence[str]) -> str:
-    """The first of the batches to come, and the number of the others."""
+    """Return the first of the batches to come, and the number of the others."""
     more = f" and {len(batches) - 1} more" if len(batches) > 1 else ""
     return escape(printable(f"batch {batches[0]}{more}")) if batches else ""
 

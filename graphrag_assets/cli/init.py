@@ -77,7 +77,7 @@ def init(folder: Path, settings_file: Path | None, force: bool) -> None:
 
 
 def env_text(translation: Translation) -> str:
-    """The text of `.env`: translated variables, and the usual settings with their defaults as comments."""
+    """Return the text of `.env`: translated variables, and the usual settings with their defaults as comments."""
     variables, groups = dict(translation.variables), []
     for title, names in GROUPS.items():
         lines = [_setting(name, variables.pop(f"GRAPHRAG_{name.upper()}", None)) for name in names]
@@ -98,12 +98,12 @@ def _setting(name: str, value: str | None) -> str:
 
 
 def _quoted(value: str) -> str:
-    """A value as python-dotenv reads it."""
+    """Return a value as python-dotenv reads it."""
     return value if _PLAIN.fullmatch(value) else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _translation(path: Path) -> Translation:
-    """The settings in a file, and the variables of GraphRAG's `.env` that they refer to, first.
+    """Return the settings in a file, and the variables of GraphRAG's `.env` that they refer to, first.
 
     Raises:
         InputError: the file is not valid YAML, or has no settings of GraphRAG 2 or 3.

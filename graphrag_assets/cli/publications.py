@@ -104,7 +104,7 @@ def _name(publication: KeptPublication) -> str:
 
 
 def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:
-    """A line for each change; of documents by title, else the most important ones first."""
+    """Return a line for each change; of documents by title, else the most important ones first."""
     lines = {"documents": [_line(row) for row in frames["changed_documents"].sort("change", "title").to_dicts()]}
     for name, importance in _RANKED.items():
         lines[name] = [_line(row) for row in _ranked(frames[f"changed_{name}"], importance)]
@@ -112,14 +112,14 @@ def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:
 
 
 def _ranked(frame: pl.DataFrame, importance: str) -> Sequence[dict]:
-    """Added and removed rows before changed ones; each sorted by importance, before or after."""
+    """Return added and removed rows before changed ones; each sorted by importance, before or after."""
     changed = pl.col("change").is_in(["changed", "rewritten"])
     greatest = pl.max_horizontal(f"{importance}_before", f"{importance}_after")
     return frame.sort(changed, greatest.neg(), "title", "change", nulls_last=True).to_dicts()
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """A change: its title, with what is known of a new or removed row, or with what differs."""
+    """Return a change: its title, with what is known of a new or removed row, or with what differs."""
     told = list[str]()
     for name in _TOLD:
         values = [row.get(f"{name}_before"), row.get(f"{name}_after")]

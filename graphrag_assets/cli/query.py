@@ -160,7 +160,7 @@ def _passage(row: Mapping[str, Any]) -> Text:
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:
-    """The length of paths: an option of local search, and of the local searches of DRIFT."""
+    """Return the length of paths: an option of local search, and of the local searches of DRIFT."""
     if hops is None:
         return {}
     return {"local": {"hops": hops}} if method == "drift" else {"hops": hops}

@@ -40,14 +40,14 @@ _FILTERS = (
 
 
 def filtered(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that limit a search; the command gets them as `search_options` takes them."""
+    """Return the options that limit a search; the command gets them as `search_options` takes them."""
     for option in reversed(_FILTERS):
         command = option(command)
     return command
 
 
 def search_options(history: Path | None = None, metadata: Sequence[str] = (), **others: Any) -> dict[str, Any]:
-    """The options of a search that were given on the command line.
+    """Return the options of a search that were given on the command line.
 
     Raises:
         InputError: the history is no JSON list.

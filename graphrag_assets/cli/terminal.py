@@ -73,7 +73,7 @@ class _Masked:
 
 
 def table_of(*names: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
-    """A table with columns of names, then of numbers, which are right-aligned."""
+    """Return a table with columns of names, then of numbers, which are right-aligned."""
     table = Table(title=title)
     for name in names:
         table.add_column(name, no_wrap=True)
@@ -90,6 +90,6 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def width_of(table: Table) -> int:
-    """The width of a table that is not cut."""
+    """Return the width of a table that is not cut."""
     wide = Console(width=10_000)
     return Measurement.get(wide, wide.options, table).maximum

@@ -291,12 +291,12 @@ class Planner(Protocol):
 
 
 def as_note(point: Point) -> str:
-    """A point in the form that a reduction reads."""
+    """Return a point in the form that a reduction reads."""
     return f"-----Note (importance {point.score:g})-----\n{point.text.strip()}"
 
 
 def best_points(points: Sequence[Point], max_tokens: int) -> list[Point]:
-    """The relevant points whose notes fit `max_tokens`, best first; a point that does not fit is skipped."""
+    """Return the relevant points whose notes fit `max_tokens`, best first; a point that does not fit is skipped."""
     relevant = sorted((p for p in points if p.score > 0 and p.text.strip()), key=lambda p: (-p.score, p.text))
     if sum(len(as_note(point).encode()) + 2 for point in relevant) <= max_tokens:  # a token has at least one byte
         return relevant

@@ -27,7 +27,7 @@ class Step(BaseModel):
         return tuple(dict.fromkeys(_PLACEHOLDER.findall(self.question)))
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """The question with values for its variables."""
+        """Return the question with values for its variables."""
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.question)
 
 
@@ -64,12 +64,12 @@ class Plan(BaseModel):
         return self
 
     def __str__(self) -> str:
-        """A line per step: "2. X: Who commanded {A}?"."""
+        """Return a line per step: "2. X: Who commanded {A}?"."""
         lines = [f"{n}. {step.variable}: {step.question}" for n, step in enumerate(self.steps, 1)]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data for JSON."""
+        """Return the plan as plain data for JSON."""
         return self.model_dump(mode="json")
 
     def _repr_markdown_(self) -> str:

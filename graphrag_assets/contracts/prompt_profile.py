@@ -53,5 +53,5 @@ class PromptProfile:
         return NAMES.get(self.language)
 
     def identified(self) -> "PromptProfile":
-        """This profile with the id of its content."""
+        """Return this profile with the id of its content."""
         return replace(self, id=stable_id("profile", *(getattr(self, f.name) for f in fields(self) if f.name != "id")))

@@ -116,14 +116,14 @@ class EmbeddedAnswerer(Answerer):
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
-        """The quotations that answer best as points, scored by what they have of the question."""
+        """Return the quotations that answer best as points, scored by what they have of the question."""
         text = await asyncio.to_thread(in_conversation, question, options.history)
         return await asyncio.to_thread(map_, text, evidence, follow_ups, options.by_meaning)
 
     async def areduce(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Reply:
-        """A list of the best points, none repeating another."""
+        """Return a list of the best points, none repeating another."""
         return await asyncio.to_thread(reduce, points)
 
     def stream_reduction(
@@ -141,13 +141,13 @@ class EmbeddedAnswerer(Answerer):
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> Rewritten:
-        """The question in its conversation, whole: it is ranked by its words, which parts would have as well."""
+        """Return the question in its conversation, whole: it is ranked by its words, which parts would have as well."""
         return Rewritten(await asyncio.to_thread(in_conversation, question, options.history))
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
     ) -> Relevance:
-        """The passages with most of what the question names, by sentences."""
+        """Return the passages with most of what the question names, by sentences."""
         return await asyncio.to_thread(relevance_of, question, passages, rarity or {})
 
     async def aquestions(
@@ -190,7 +190,7 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
 
 
 def reduce(points: Sequence[Point]) -> Reply:
-    """A list of the best points, none repeating another; of those that come closest, if none answers."""
+    """Return a list of the best points, none repeating another; of those that come closest, if none answers."""
     chosen: list[Point] = []
     for point in sorted(points, key=lambda point: -point.score):
         if len(chosen) == MAX_QUOTATIONS or point.score < (_MIN_POINT * chosen[0].score if chosen else 0):
@@ -203,7 +203,7 @@ def reduce(points: Sequence[Point]) -> Reply:
 
 
 def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str, float]) -> Relevance:
-    """The passages with half of the question by rarity, at least two of its terms and one of its names, if any.
+    """Return the passages with half of the question by rarity, at least two of its terms and one of its names, if any.
 
     `rarity`: of terms in the whole index; among passages that were found by a term it says nothing. A term without a
     rarity has the mean one. A sentence helps if it has half of what the best one has.
@@ -250,7 +250,7 @@ def _occurrences(analysis: QuestionAnalysis, texts: Sequence[str]) -> np.ndarray
 
 
 def _weights(has: np.ndarray) -> np.ndarray:
-    """The share of the question that each term is, by its rarity: ln(1 + (texts + 1) / (texts with it + 1))."""
+    """Return the share of the question that each term is, by its rarity: ln(1 + (texts + 1) / (texts with it + 1))."""
     rarity = np.log(1 + (len(has) + 1) / (has.sum(axis=0) + 1))
     return np.asarray(rarity / (rarity.sum() or 1))
 
@@ -258,7 +258,7 @@ def _weights(has: np.ndarray) -> np.ndarray:
 def _quoted(
     analysis: QuestionAnalysis, passages: Sequence[Passage], by_meaning: bool, reason_needed: bool = False
 ) -> list[Point]:
-    """The best quotations, together at most 1,000 characters; with scores below 1, if they do not answer.
+    """Return the best quotations, together at most 1,000 characters; with scores below 1, if they do not answer.
 
     Behind a sentence that is understood by the one before it, that one is quoted.
 
@@ -348,7 +348,7 @@ def _ends(passages: Iterable[Passage]) -> dict[str, str]:
 
 
 def _with_end(quoted: str, ends: Mapping[str, str]) -> str:
-    """The quotation of a source, with the end behind each statement that has ended."""
+    """Return the quotation of a source, with the end behind each statement that has ended."""
     for statement, end in ends.items():
         if statement in quoted and end not in quoted:
             quoted = quoted.replace(statement, f"{statement} (until {end})")
@@ -385,7 +385,9 @@ def _is_answer(
 
 
 def _read(passages: Sequence[Passage]) -> tuple[list[Statement], Rows]:
-    """The statements of the passages, and the rows that have each. A row with no statement of its own is only cited."""
+    """Return the statements of the passages, and the rows that have each. A row with no statement of its own is only
+    cited.
+    """
     candidates: list[Statement] = []
     rows: Rows = defaultdict(dict)
     for number, passage in enumerate(passages):
@@ -408,13 +410,13 @@ def _key(text: str) -> str:
 
 
 def _cited(said: Quotation, candidates: Sequence[Statement], rows: Rows) -> str:
-    """The quotation with its reference: to the rows that have all that it shows."""
+    """Return the quotation with its reference: to the rows that have all that it shows."""
     every = [rows[_key(candidates[place].text)] for place in said.places]
     return f"{said.text} {reference([row for row in every[0] if all(row in other for other in every)], _MAX_NUMBERS)}"
 
 
 def _first_passages(candidates: Sequence[Statement], rows: Rows) -> list[Point]:
-    """The first sentences of the first passages, which an embedding model ranked."""
+    """Return the first sentences of the first passages, which an embedding model ranked."""
     first = {one.passage: place for place, one in reversed(list(enumerate(candidates))) if one.kind == "sentence"}
     places = [place for _, place in sorted(first.items())[:MAX_QUOTATIONS]]
     return [Point(_cited(quotation(candidates, place), candidates, rows), 0.1) for place in places]
@@ -438,7 +440,7 @@ def _listed(points: Sequence[Point]) -> str:
 
 
 def _overview(passages: Sequence[Passage], analysis: QuestionAnalysis) -> list[Point]:
-    """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
+    """Return the opening sentences of the reports, or of all passages if there are none, the weightiest first.
 
     A point's score is the percentage of the corpus that its passage represents.
     """

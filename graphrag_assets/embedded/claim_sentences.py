@@ -43,7 +43,7 @@ _WORTH_A_LOOK = re.compile(rf"[\d£$€¥]|\b{_WORD}\b")
 
 
 def status_of(text: str, after_subject: int = 0) -> str:
-    """TRUE, or SUSPECTED for a hedged statement, or FALSE where the subject's own verb is negated."""
+    """Return TRUE, or SUSPECTED for a hedged statement, or FALSE where the subject's own verb is negated."""
     if _HEDGED.search(text):
         return "SUSPECTED"
     clause = _CLAUSE.match(text, after_subject)

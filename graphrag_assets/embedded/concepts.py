@@ -14,7 +14,7 @@ _HYPHEN_STOPS = word_list("cue_words:hyphen stops")
 
 
 def phrase_counts(sentences: Iterable[TaggedSentence]) -> Counter[str | tuple[str, str]]:
-    """Counts of the unit's words and pairs of adjacent words."""
+    """Count of the unit's words and pairs of adjacent words."""
     counts: Counter[str | tuple[str, str]] = Counter()
     for sentence in sentences:
         counts.update(sentence.words)
@@ -57,7 +57,7 @@ def concepts_in(
 
 
 def _specific(word: str, frequent: Counter[str | tuple[str, str]]) -> bool:
-    """A single noun is a concept when hyphenated ("gutta-percha"), or rare and recurring ("galvanometer")."""
+    """Return a single noun is a concept when hyphenated ("gutta-percha"), or rare and recurring ("galvanometer")."""
     if not word.isascii() or not word.islower():
         return False
     if "-" in word:

@@ -53,7 +53,7 @@ class Period(NamedTuple):
 
 
 def periods(text: str) -> list[Period]:
-    """The times stated in `text`, in order. A day or month without a year is no date.
+    """Return the times stated in `text`, in order. A day or month without a year is no date.
 
     There is no start of a time "until July 1866" or that something "ended in 1866".
 
@@ -128,7 +128,7 @@ _QUOTED = re.compile('["“”«»„]')
 
 
 def relative_periods(text: str, written: date) -> list[Period]:
-    """The times that a sentence states relative to the day `written`, in order.
+    """Return the times that a sentence states relative to the day `written`, in order.
 
     What is quoted was said on another day, so a sentence with a quotation has none. "Three days later" and "the day
     before" are relative to something in the text, not to its date. The first of a month or year may stand for the
@@ -172,7 +172,7 @@ def _relative_period(stated: dict[str, str], written: date) -> Period:
 
 
 def _span(unit: str, n: int, written: date) -> Period:
-    """The day, week (Monday to Sunday), month or year that is n of them after the one of `written`."""
+    """Return the day, week (Monday to Sunday), month or year that is n of them after the one of `written`."""
     if unit == "day":
         return _days(written + timedelta(days=n))
     if unit == "week":

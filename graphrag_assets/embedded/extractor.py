@@ -103,7 +103,7 @@ def extract_unit(
 
 
 def _of_title(title: str) -> list[EntityRecord]:
-    """The names within a title, such as the subject of a mail."""
+    """Return the names within a title, such as the subject of a mail."""
     seen = attest((), title)
     headings = [(heading, decided_kinds(heading, seen)) for heading in tagged_sentences(heading_of(title))]
     names = [mention for heading, kinds in headings for mention in names_in_heading(heading, kinds, seen)]
@@ -111,7 +111,7 @@ def _of_title(title: str) -> list[EntityRecord]:
 
 
 def _english(text: str, title: str, name: str) -> _Sentences:
-    """The sentences with their names and concepts; `name` is what the title names."""
+    """Return the sentences with their names and concepts; `name` is what the title names."""
     tagged = list(tagged_sentences(raw_sentences(text)))
     seen = attest(tagged, title)
     counts = phrase_counts(tagged)
@@ -124,7 +124,7 @@ def _english(text: str, title: str, name: str) -> _Sentences:
 
 
 def _without_cell_values(sentences: _Sentences) -> _Sentences:
-    """The sentences without single words of table rows that are labels, or repeat in a column of the table.
+    """Return the sentences without single words of table rows that are labels, or repeat in a column of the table.
 
     A word that has a type, or that the prose of the text unit names, is a name wherever it stands.
     """
@@ -172,7 +172,7 @@ class _NamedIn(NamedTuple):
 
 
 def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequence[Mention]) -> str:
-    """The sentence as a description quotes it, led by another one of its paragraph if it is not self-contained."""
+    """Return sentence as a description quotes it, led by another one of its paragraph if it is not self-contained."""
     sentence = sentences[number]
     if not begins_with_anaphor(sentence.text) or _opens_with(mentions, sentence):
         return shortened(sentence.text, MAX_DESCRIPTION)
@@ -202,7 +202,7 @@ def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
 
 
 def _with_title(about: Sequence[str], sentences: Sequence[_NamedIn], unit: UnitExtraction) -> UnitExtraction:
-    """`unit` with the subject of the title if no sentence names it.
+    """Return `unit` with the subject of the title if no sentence names it.
 
     Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
     describes what the title names, and relates the two.
@@ -257,7 +257,7 @@ def _most_frequent(counts: Counter[str]) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _key(title: str, kind: str) -> str:
-    """The key of a title; of a concept in the singular."""
+    """Return the key of a title; of a concept in the singular."""
     if kind == cues.CONCEPT:
         *modifiers, head = title_key(title).split() or [""]
         return " ".join([*modifiers, singular(head)])
@@ -265,7 +265,7 @@ def _key(title: str, kind: str) -> str:
 
 
 def _things(sentences: _Sentences) -> dict[str, _Thing]:
-    """The unit's entities by key; short forms point at the same thing as the one full form they stand for."""
+    """Return the unit's entities by key; short forms point at the same thing as the one full form they stand for."""
     things: dict[str, _Thing] = defaultdict(_Thing)
     for _, names, concepts in sentences:
         for mention in (*names, *concepts):
@@ -280,7 +280,7 @@ def _things(sentences: _Sentences) -> dict[str, _Thing]:
 
 
 def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
-    """A word that ends, or as a given name begins, one person's name only in the unit means that person.
+    """Return a word that ends, or as a given name begins, one person's name only in the unit means that person.
 
     A more frequent word means a longer name only if that is evidently a person's: a stray word before a name makes a
     longer name, too.

@@ -60,7 +60,7 @@ _ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")
 
 
 def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[TaggedSentence, list[Mention]]]:
-    """The sentences of a text unit with the names in each, in order."""
+    """Return the sentences of a text unit with the names in each, in order."""
     sentences = [_tagged(raw) for raw in raw_sentences(text)]
     unit = _Unit(language, frozenset(title.lower().split()))
     for sentence in sentences:
@@ -77,7 +77,7 @@ def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[T
 
 @functools.cache
 def listed_forms() -> dict[str, str]:
-    """The Russian given names and places of the lists, as they are written, by root; of one root only one."""
+    """Return the Russian given names and places of the lists, as they are written, by root; of one root only one."""
     words: dict[str, set[str]] = defaultdict(set)
     for word in _GIVEN_NAMES | _PLACES:
         if not word.isascii() and word[0] >= "а":
@@ -143,7 +143,7 @@ class _Unit:
                 self.bare[self.stem(lower)].append(sentence.words[i - 1] in _PREPOSITIONS)
 
     def names(self, sentence: TaggedSentence) -> Iterator[Mention]:
-        """The names of a sentence, in order; of a heading those that are evident."""
+        """Yield the names of a sentence, in order; of a heading those that are evident."""
         words, kinds = sentence.words, sentence.kinds
         first = last = previous = 0
         of_class = False  # after a class noun: "die Länder Niederfeld und Oberfeld"
@@ -163,7 +163,7 @@ class _Unit:
     def in_one_form(
         self, named: list[tuple[TaggedSentence, list[Mention]]]
     ) -> list[tuple[TaggedSentence, list[Mention]]]:
-        """The names with each word in the form that the unit has most often ("Ивана Петрова": "Иван Петров").
+        """Return the names with each word in the form that the unit has most often ("Ивана Петрова": "Иван Петров").
 
         A given name or a place has the form that the lists have, a German adjective that of the nominative.
         """
@@ -217,7 +217,7 @@ class _Unit:
         return self.language == "de" or key not in self.common
 
     def _end(self, words: Sequence[str], kinds: str, first: int) -> int:
-        """The end of the run of capitals, with particles between them ("de la Cruz")."""
+        """Return the end of the run of capitals, with particles between them ("de la Cruz")."""
         last = first + 1
         if self._is_genitive(words[first]):
             return last  # "Neumanns Bruder"
@@ -282,7 +282,9 @@ def _is_german_noun(words: Sequence[str], kinds: str, i: int) -> bool:
 
 
 def _with_nominative(sentence: TaggedSentence, name: Mention) -> Mention:
-    """A German name with its first adjective in the nominative: "der Europäischen Union" is the "Europäische Union"."""
+    """Return a German name with its first adjective in the nominative: "der Europäischen Union" is the "Europäische
+    Union".
+    """
     word, _, rest = name.title.partition(" ")
     if not rest or not is_german_adjective(word):
         return name

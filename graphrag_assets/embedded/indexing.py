@@ -17,7 +17,7 @@ from graphrag_assets.settings import Settings
 
 
 def embedded_models(settings: Settings) -> IndexingModels:
-    """The models of the embedded default, without vectors unless the settings name the packaged embedding model.
+    """Return the models of the embedded default, without vectors unless the settings name the packaged embedding model.
 
     Raises:
         SettingsError: a file of the embedding model is missing or damaged.

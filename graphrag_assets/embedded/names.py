@@ -71,7 +71,7 @@ class Attested:
 
 
 def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
-    """Collects the evidence of a text unit. A document's title counts when all its words are capitalized."""
+    """Collect the evidence of a text unit. A document's title counts when all its words are capitalized."""
     words: set[str] = set()
     single: Counter[str] = Counter()
     pairs: set[tuple[str, str]] = set()
@@ -95,7 +95,7 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
 
 
 def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
-    """The sentence's kinds with each undecided capital (W) taken for a name (N) or a common word."""
+    """Return the sentence's kinds with each undecided capital (W) taken for a name (N) or a common word."""
     kinds = sentence.kinds
     if "W" not in kinds:
         return kinds
@@ -138,7 +138,9 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
 
 
 def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
-    """The proper names of a sentence. `kinds` are decided; `title` is a name to be mentions in whatever form it has."""
+    """Return the proper names of a sentence. `kinds` are decided; `title` is a name to be mentions in whatever form it
+    has.
+    """
     spans = _joined([m.span() for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
     if "#" in kinds:
         spans = _with_numbers(spans, sentence.words, kinds)
@@ -155,7 +157,7 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
 
 
 def names_in_heading(sentence: TaggedSentence, kinds: str, seen: Attested) -> list[Mention]:
-    """The proper names of a heading with evidence of its own, since all words of a heading may have capitals.
+    """Return the proper names of a heading with evidence of its own, since all words of a heading may have capitals.
 
     A name is evident by its form, by a word that is no common one, and where other words of the heading have none.
     """
@@ -183,7 +185,7 @@ def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, in
 
 
 def type_of_correspondent(name: str) -> str:
-    """The type of a name before an address of a mail: mostly a person's, whose words are no common ones."""
+    """Return the type of a name before an address of a mail: mostly a person's, whose words are no common ones."""
     words = name.split()
     kind, evidence = cues.type_by_form(words, False, False)
     if evidence >= cues.ENOUGH:
@@ -192,7 +194,8 @@ def type_of_correspondent(name: str) -> str:
 
 
 def title_names(title: str, opening: str, language: str = "en") -> list[str]:
-    """The names in a document's title of the thing it is about, the full one first; none if the title is no name.
+    """Return the names in a document's title of the thing it is about, the full one first; none if the title is no
+    name.
 
     "Mercury (planet)" is "Mercury" too. A title names something when the `opening` of the text uses it ("Graham
     number", "In mathematics, the Graham number is …"), or when its content words have capitals, unless it is one common
@@ -245,7 +248,7 @@ def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
 
 
 def _alike(names: list[Mention], kinds: str) -> list[Mention]:
-    """What is in_list together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
+    """Return what is in_list together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
     for order in (range(1, len(names)), range(len(names) - 2, -1, -1)):
         for i in order:
             near = names[i - 1] if order.step > 0 else names[i + 1]
@@ -259,7 +262,7 @@ def _alike(names: list[Mention], kinds: str) -> list[Mention]:
 
 
 def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
-    """ "the Atlantic cable" is about a cable: a name between a determiner and a noun is part of a concept."""
+    """Return "the Atlantic cable" is about a cable: a name between a determiner and a noun is part of a concept."""
     follows = _NOUNS_AFTER.match(kinds, name.last)
     if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
         return name
@@ -296,7 +299,7 @@ def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: At
 
 
 def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
-    """Joins names before a comma to the firm after it: "Glass, Elliot & Co.", "the A, B and C Company"."""
+    """Join names before a comma to the firm after it: "Glass, Elliot & Co.", "the A, B and C Company"."""
     begin = len(joined) - 1
     while begin and kinds[joined[begin - 1][1] : joined[begin][0]] == ",":
         begin -= 1
@@ -305,7 +308,7 @@ def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
 
 
 def _with_numbers(spans: list[tuple[int, int]], words: list[str], kinds: str) -> list[tuple[int, int]]:
-    """The spans with the numbers that belong to them ("Boeing 737 MAX", "2023 Tax Return")."""
+    """Return the spans with the numbers that belong to them ("Boeing 737 MAX", "2023 Tax Return")."""
     extended: list[tuple[int, int]] = []
     for first, last in spans:
         if extended and extended[-1][1] == first and kinds[first - 1] == "#":
@@ -376,7 +379,7 @@ def _is_company(words: list[str], left: list[str]) -> bool:
 
 
 def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested) -> tuple[int, int] | None:
-    """A run of capitals without what does not belong to the name; None when nothing that names is left."""
+    """Return a run of capitals without what does not belong to the name; None when nothing that names is left."""
     while last - first > 1 and kinds[last - 1] in "Id":
         last -= 1
     if kinds[first] == "E" and last - first > 1 and words[first + 1].lower() in word_list("given_names"):

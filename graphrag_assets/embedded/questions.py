@@ -80,7 +80,7 @@ _ABOUT = re.compile(
 
 
 def language_of_question(question: str, text: str = "") -> str:
-    """The language of a question: the one whose stop words it has most of.
+    """Return the language of a question: the one whose stop words it has most of.
 
     On a tie, the language that `language_of` finds for the question or else for `text`, the text that it is about.
 
@@ -97,8 +97,9 @@ def language_of_question(question: str, text: str = "") -> str:
 
 
 def terms_of(words: Sequence[str], language: str) -> list[tuple[str, ...]]:
-    """The terms of each word: that of the search index, which is its stem without diacritics, then those of the ways
-    in which the index finds it, which are the stems of the word without diacritics. Words that share one are the same.
+    """Return the terms of each word: that of the search index, which is its stem without diacritics, then those of the
+    ways in which the index finds it, which are the stems of the word without diacritics. Words that share one are the
+    same.
 
     >>> terms_of(["cortés", "cortes", "müller"], "en")
     [('corte', 'cort'), ('cort',), ('muller', 'mueller')]
@@ -112,7 +113,7 @@ def terms_of(words: Sequence[str], language: str) -> list[tuple[str, ...]]:
 
 
 def with_dates_in_words(text: str) -> str:
-    """The text with the day and the English month after each ISO date, as questions are likely to have them.
+    """Return the text with the day and the English month after each ISO date, as questions are likely to have them.
 
     >>> with_dates_in_words("Meeting 2023-03-04")
     'Meeting 2023-03-04 4 March'
@@ -136,7 +137,7 @@ def kinship(one: str, other: str) -> float:
 
 @cache
 def _form_terms(language: str) -> frozenset[str]:
-    """The terms of a question that describe the form of the answer, not its subject."""
+    """Return the terms of a question that describe the form of the answer, not its subject."""
     words = word_list(f"cue_words:form of an answer, {language}") if language in _LANGUAGES else ()
     return frozenset(term for term, *_ in terms_of(tuple(words), language))
 
@@ -175,7 +176,7 @@ class QuestionAnalysis:
 
     @classmethod
     def of(cls, question: str, language: str | None = None) -> "QuestionAnalysis":
-        """The question as asked; what `with_regard_to` put in front of it counts as part of it."""
+        """Return the question as asked; what `with_regard_to` put in front of it counts as part of it."""
         language = language or language_of_question(question)
         words = [word for word in search_words_of(re.sub(HYPHEN, " ", question)) if word not in stop_words(language)]
         pairs = list(zip(terms_of(words, language), words, strict=True))
@@ -198,11 +199,11 @@ class QuestionAnalysis:
         return not self.terms and bool(_WORD.search(self.text))
 
     def with_regard_to(self, name: str) -> str:
-        """The same question about another subject."""
+        """Return the same question about another subject."""
         return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
 
     def share_in(self, text: str) -> float:
-        """The share of its terms that a text has."""
+        """Return the share of its terms that a text has."""
         words = set(chain.from_iterable(terms_of(search_words_of(text), self.language)))
         return sum(not words.isdisjoint(forms) for forms in self.forms) / (len(self.forms) or 1)
 
@@ -212,7 +213,7 @@ class QuestionAnalysis:
         return not any(own_forms.isdisjoint(forms) for forms in terms_of(search_words_of(text), self.language))
 
     def kinds_in(self, text: str) -> float:
-        """The share of the kinds of answer wanted of which `text` has something that the question does not have."""
+        """Return share of the kinds of answer wanted of which `text` has something that the question does not have."""
         own_text = fold(self.text.casefold())
         held = [
             any(fold(item[0].casefold()) not in own_text for item in _ANSWERS[kind].finditer(text))
@@ -250,7 +251,7 @@ _QUESTIONS = {
 
 
 def in_conversation(question: str, history: str) -> str:
-    """The question; if it names nothing, with the subject of the earlier turns."""
+    """Return the question; if it names nothing, with the subject of the earlier turns."""
     if not history:
         return question
     analysis = QuestionAnalysis.of(question)
@@ -264,7 +265,7 @@ def in_conversation(question: str, history: str) -> str:
 
 
 def rate(question: str, report: str) -> float:
-    """The relevance of the report, 0 to 5: a question about everything may be answered by any report."""
+    """Return the relevance of the report, 0 to 5: a question about everything may be answered by any report."""
     analysis = QuestionAnalysis.of(question, language_of_question(question, report))
     if not analysis.terms:
         return 3.0

@@ -54,7 +54,7 @@ _PEOPLE = frozenset(("PERSON", "NAME", "ORGANIZATION"))
 
 
 def predicate(between: str, left_type: str, right_type: str) -> tuple[str, bool]:
-    """The predicate stated by the words between two names, and whether the second one is the agent.
+    """Return the predicate stated by the words between two names, and whether the second one is the agent.
 
     ("", False) when none is plain.
     """

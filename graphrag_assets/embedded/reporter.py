@@ -64,7 +64,7 @@ def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> l
 
 
 def _write(material: ReportMaterial, statements: list[_Statement], ranked: bool) -> ReportRecord:
-    """The report; of a small community each statement stands in the summary or in a finding."""
+    """Return the report; of a small community each statement stands in the summary or in a finding."""
     central = sorted(statements, key=lambda s: (-s.score, s.text))
     summary, chosen = _summary(material, central)
     n = material.n_text_units
@@ -80,14 +80,15 @@ def _write(material: ReportMaterial, statements: list[_Statement], ranked: bool)
 
 
 def _central_names(material: ReportMaterial) -> list[str]:
-    """The three best connected members, without names that are part of another ("Field" of "Cyrus Field")."""
+    """Return the three best connected members, without names that are part of another ("Field" of "Cyrus Field")."""
     leading = material.leading[: 2 * _CENTRAL]
     parts = {name for name in leading for other in leading if name != other and f" {name} " in f" {other} "}
     return [name for name in leading if name not in parts][:_CENTRAL]
 
 
 def _summary(material: ReportMaterial, central: list[_Statement]) -> tuple[str, list[_Statement]]:
-    """The descriptions of the central entities, their relationships, and their other connections; what was chosen.
+    """Return the descriptions of the central entities, their relationships, and their other connections; what was
+    chosen.
 
     `central`: the statements, the most central first. None is chosen that contains, or is contained in, a chosen one.
     """
@@ -129,7 +130,7 @@ def _overlap(one: set[str], other: set[str]) -> float:
 
 
 def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
-    """A sentence with the other entities that the first of `names` is related to; empty if there are none."""
+    """Return a sentence with the other entities that the first of `names` is related to; empty if there are none."""
     links: dict[str, set[int]] = defaultdict(set)
     for row in material.rows:
         if row.section == "Relationships" and names and names[0] in row.names:
@@ -180,7 +181,9 @@ def _findings(material: ReportMaterial, central: list[_Statement]) -> list[Findi
 
 
 def _topics(material: ReportMaterial, central: list[_Statement], sentences_each: int) -> list[Finding]:
-    """A finding per topic, the best connected topics first, in rounds while sentences last; each is used once."""
+    """Return a finding per topic, the best connected topics first, in rounds while sentences last; each is used
+    once.
+    """
     mentions = Counter(name for statement in central for name in statement.names)
     place = {name: i for i, name in enumerate(material.leading)}
     topics = sorted(mentions, key=lambda name: (place.get(name, len(place)), -mentions[name], name))

@@ -58,13 +58,13 @@ def check_model(setting: str) -> None:
 
 
 def encoder_of(setting: str) -> "Encoder":
-    """The encoder of a model by its setting, loaded once per process. Raises SettingsError as `check_model` does."""
+    """Return encoder of a model by its setting, loaded once per process. Raises SettingsError as `check_model` does."""
     check_model(setting)
     return _loaded()
 
 
 def encoder_of_index(index_model: str) -> "Encoder":
-    """The encoder that made an index's vectors. Raises QueryError: it is another one, or cannot be loaded."""
+    """Return the encoder that made an index's vectors. Raises QueryError: it is another one, or cannot be loaded."""
     if index_model != INDEX_MODEL:
         raise QueryError(
             f"The index was embedded with {index_model}, and the packaged model is {INDEX_MODEL}. Their vectors cannot "
@@ -85,7 +85,7 @@ class Encoder:
     """The loaded model; safe to use from several threads."""
 
     def __init__(self) -> None:
-        """Raises SettingsError: a package or file is missing or damaged."""
+        """Raise SettingsError: a package or file is missing or damaged."""
         model_file, tokenizer_file = _files()
         self._tokenizer = _package("tokenizers").Tokenizer.from_file(str(tokenizer_file))
         self._tokenizer.no_padding()  # both are stored with it
@@ -97,7 +97,9 @@ class Encoder:
         self._session = onnxruntime.InferenceSession(str(model_file), options, providers=["CPUExecutionProvider"])
 
     def embed_passages(self, texts: Sequence[str], threads: int | None = None) -> np.ndarray:
-        """Unit vectors of an index's texts, float32 (n, DIMENSIONS), by `threads` (default: one per processor)."""
+        """Return unit vectors of an index's texts, float32 (n, DIMENSIONS), by `threads` (default: one per
+        processor).
+        """
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         workers = threads or _processors()
         progress, step = Progress("texts embedded", len(texts)), workers * _TEXTS_PER_THREAD
@@ -109,11 +111,11 @@ class Encoder:
         return vectors
 
     def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors of questions, float32 (n, DIMENSIONS)."""
+        """Return unit vectors of questions, float32 (n, DIMENSIONS)."""
         return np.array([self._embed(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
 
     def _embed(self, text: str) -> np.ndarray:
-        """The unit vector of a text: the mean of its windows' unit vectors, weighted by their tokens."""
+        """Return the unit vector of a text: the mean of its windows' unit vectors, weighted by their tokens."""
         windows = self._windows(text)
         vectors = [self._run(window.ids) for window in windows]
         if len(vectors) == 1:
@@ -122,7 +124,7 @@ class Encoder:
         return _unit(np.average(vectors, axis=0, weights=sizes)).astype(np.float32)
 
     def _windows(self, text: str) -> "list[Encoding]":
-        """The text in the fewest windows of nearly equal length that the model takes; most texts are one.
+        """Return the text in the fewest windows of nearly equal length that the model takes; most texts are one.
 
         Windows end between words where there are words.
         """
@@ -145,7 +147,7 @@ class Encoder:
         return windows
 
     def _run(self, ids: list[int]) -> np.ndarray:
-        """The unit vector of a window, float64: that of its first token."""
+        """Return the unit vector of a window, float64: that of its first token."""
         tokens = np.array([ids])
         feed = {
             "input_ids": tokens,
@@ -157,7 +159,7 @@ class Encoder:
 
 
 def _before_word(words: Sequence[int | None], start: int, end: int) -> int:
-    """The end of a window moved back to the beginning of a word, if one is near."""
+    """Return the end of a window moved back to the beginning of a word, if one is near."""
     for place in range(end, max(start, end - _BACK_TO_WORD), -1):
         if place == len(words) or words[place] is None or words[place] != words[place - 1]:
             return place

@@ -61,7 +61,7 @@ class Statement:
 
 
 def statements(text: str, passage: int, first: int) -> list[Statement]:
-    """The statements of a passage in their order; `first` is the place of the first one."""
+    """Return the statements of a passage in their order; `first` is the place of the first one."""
     parts: list[Statement] = []
     headings: list[tuple[int, int]] = []  # level and place
     before: int | None = None
@@ -125,7 +125,7 @@ class Quotation:
 
 
 def quotation(candidates: Sequence[Statement], place: int) -> Quotation:
-    """The statement at `place` of all statements, alone if it is a sentence.
+    """Return the statement at `place` of all statements, alone if it is a sentence.
 
     A row has the header of its table, an item that is no sentence what introduces it and the items around it, and a
     heading, or what ends with a colon, has the sentence or list that follows.

@@ -110,17 +110,17 @@ class TaggedSentence:
     paragraph: int = 0
 
     def end_of(self, last: int) -> int:
-        """The offset after the words before `last`."""
+        """Return the offset after the words before `last`."""
         return self.offsets[last - 1] + len(self.words[last - 1])
 
     def wording(self, first: int, last: int) -> str:
-        """The text of the words [first, last)."""
+        """Return the text of the words [first, last)."""
         return self.text[self.offsets[first] : self.end_of(last)]
 
 
 @functools.cache
 def word_list(name: str) -> frozenset[str]:
-    """The words of a data file `NAME.txt`, or of one section of it as `NAME:section`."""
+    """Return the words of a data file `NAME.txt`, or of one section of it as `NAME:section`."""
     file, _, section = name.partition(":")
     text = resources.files(__package__).joinpath(f"{file}.txt").read_text("utf-8")
     if section:
@@ -132,7 +132,7 @@ def word_list(name: str) -> frozenset[str]:
 
 
 def alternatives(*sections: str) -> str:
-    """A regular expression for the words of these sections of `cue_words.txt`, longer ones first."""
+    """Return a regular expression for the words of these sections of `cue_words.txt`, longer ones first."""
     words = frozenset[str]().union(*(word_list(f"cue_words:{section}") for section in sections))
     return "(?:" + "|".join(sorted(words, key=lambda word: (-len(word), word))) + ")"
 
@@ -201,7 +201,7 @@ def known_word(word: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 17)
 def singular(word: str) -> str:
-    """The lower-case noun without its regular plural ending ("companies": "company")."""
+    """Return the lower-case noun without its regular plural ending ("companies": "company")."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
@@ -211,7 +211,7 @@ def singular(word: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 17)
 def lower_kind(word: str) -> str:
-    """The kind of a lower-case word."""
+    """Return the kind of a lower-case word."""
     if word in _FUNCTION_WORDS:
         return _FUNCTION_WORDS[word]
     if word in _PARTICLES:
@@ -239,7 +239,7 @@ def is_generic_noun(word: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 17)
 def _kind(word: str) -> str:
-    """The kind of a word by its form alone; capitalized words are taken for names."""
+    """Return the kind of a word by its form alone; capitalized words are taken for names."""
     first = word[0]
     if first.isdigit() or first in "£$€¥":
         return "#"
@@ -290,7 +290,7 @@ class RawSentence(NamedTuple):
 
 
 def raw_sentences(text: str) -> Iterator[RawSentence]:
-    """The sentences of a text unit that are not blank, with typographic quotes and dashes made plain."""
+    """Yield the sentences of a text unit that are not blank, with typographic quotes and dashes made plain."""
     plain = _with_hard_breaks(text.translate(_NORMALIZED))
     paragraph = 0
     for span in sentences(text):
@@ -309,7 +309,7 @@ def raw_sentences(text: str) -> Iterator[RawSentence]:
 
 
 def heading_of(title: str) -> Iterator[RawSentence]:
-    """A document's title as a heading; nothing if it is that of a file."""
+    """Return a document's title as a heading; nothing if it is that of a file."""
     return raw_sentences("" if FILE_NAME.search(title) else f"# {title}")
 
 
@@ -446,7 +446,7 @@ def is_upper_case(words: list[str]) -> bool:
 
 
 def clean(raw: str) -> str:
-    """The text without Markdown marks, HTML tags and line breaks."""
+    """Return the text without Markdown marks, HTML tags and line breaks."""
     text = raw if raw.isascii() else raw.translate(INVISIBLE)
     if not text:
         return ""

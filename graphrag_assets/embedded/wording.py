@@ -38,7 +38,7 @@ def begins_with_anaphor(text: str) -> bool:
 
 
 def self_contained(text: str, before: Iterable[str], limit: int) -> str:
-    """The anaphoric sentence `text`, led by the nearest sentence `before` it that can stand alone; or "".
+    """Return the anaphoric sentence `text`, led by the nearest sentence `before` it that can stand alone; or "".
 
     `before` are the sentences of its paragraph, the nearest first. "…" marks omitted sentences. If both
     together have more than `limit` characters, the lead is cut, then the sentence.
@@ -92,7 +92,7 @@ def says_what_it_is(description: pl.Expr, title: pl.Expr) -> pl.Expr:
 
 
 def _after_name(description: pl.Expr, title: pl.Expr) -> pl.Expr:
-    """What follows the title where the description begins with it, else null."""
+    """Return what follows the title where the description begins with it, else null."""
     text = description.str.replace(_BEFORE_NAME, "")
     capitals = text.str.extract(_CAPITALS)
     of_that_name = capitals.str.ends_with(title.str.split(" ").list.last())

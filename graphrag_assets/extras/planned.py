@@ -79,7 +79,7 @@ class StepResult:
 
 
 async def plan(ask: Ask[Any]) -> Plan:
-    """The steps by which `planned` answers the question, without an answer.
+    """Return the steps by which `planned` answers the question, without an answer.
 
     Returns:
         steps, each with variable and question. Without a chat model, one step, and a note that says so.
@@ -93,7 +93,7 @@ async def plan(ask: Ask[Any]) -> Plan:
 
 
 async def build_context(ask: Ask[PlannedOptions]) -> Context:
-    """The contexts of all steps."""
+    """Return the contexts of all steps."""
     if context := await _whole(ask):
         return context
     planned = await plan(ask)
@@ -104,7 +104,7 @@ async def build_context(ask: Ask[PlannedOptions]) -> Context:
 
 
 async def answer(ask: Ask[PlannedOptions]) -> Draft:
-    """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found.
+    """Return an answer in steps: what the question describes is found first; `Answer.steps` says what each step found.
 
     Where one call can read all text units, it is one step.
     """
@@ -127,7 +127,7 @@ async def answer(ask: Ask[PlannedOptions]) -> Draft:
 
 
 async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
-    """The context of a local search without a chat model."""
+    """Return the context of a local search without a chat model."""
     return ask.add_context(Context("planned", ask.text, await _local(ask, ask.question)))
 
 
@@ -140,14 +140,14 @@ async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
 
 
 async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: Step, note: str = "") -> Draft:
-    """The answer of a local search."""
+    """Return the answer of a local search."""
     draft = await respond(ask, context)
     said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
     return replace(draft, note=note, steps=_frame([StepResult(step, step.question, said, problem=note)]))
 
 
 async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[StepResult]:
-    """The steps in the order of the plan. Each begins when those that it needs have ended.
+    """Return the steps in the order of the plan. Each begins when those that it needs have ended.
 
     Raises:
         Exception: the first error, if all calls failed.
@@ -165,7 +165,7 @@ async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[StepResult]
 
 
 async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asyncio.Task[StepResult]]) -> StepResult:
-    """A step, taken for the best values of the steps that it needs."""
+    """Return a step, taken for the best values of the steps that it needs."""
     values = {name: (await task).values for name, task in needs.items()}
     if without := [name for name in step.needs if not values[name]]:
         problem = f"it needs {without[0]}, for which nothing was found"
@@ -201,7 +201,7 @@ async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asynci
 
 
 async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tuple[Section, ...]]:
-    """What answers the question of a step, with valid references only, and what was read for it."""
+    """Return what answers the question of a step, with valid references only, and what was read for it."""
     sections = await _local(ask, Question(text))
     context = ask.add_step_context(Context("planned", text, sections))
     if not context.evidence.passages:
@@ -218,7 +218,7 @@ async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tup
 
 
 async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section, ...]:
-    """The context of a local search."""
+    """Return the context of a local search."""
     question = await link_question(ask, question.text, question)
     await ask.embed(question)
     options = LocalOptions(max_context_tokens=ask.tokens_left, read_all_tokens=0)
@@ -226,12 +226,12 @@ async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section,
 
 
 def _note(result: StepResult) -> str:
-    """A step as a note that an answer is written from."""
+    """Return a step as a note that an answer is written from."""
     return "\n".join([result.question, *(f"{each.value}: {each.statement}".lstrip(": ") for each in result.findings)])
 
 
 def _findings_in_words(results: Sequence[StepResult]) -> str:
-    """The steps that found something, each with its values and the statements they rest on."""
+    """Return the steps that found something, each with its values and the statements they rest on."""
     lines = []
     for number, each in enumerate(results, 1):
         if each.findings:
@@ -250,7 +250,7 @@ def _missing(results: Sequence[StepResult]) -> str:
 
 
 def _frame(results: Sequence[StepResult]) -> pl.DataFrame:
-    """The steps: step, variable, question, values, found (null: skipped), citations, problem."""
+    """Return the steps: step, variable, question, values, found (null: skipped), citations, problem."""
     rows = [
         (
             number,

@@ -7,6 +7,6 @@ _COLUMNS = ("source", "place", "context", "start_char", "end_char", "score", "do
 
 
 def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a row of `GraphRAG.retrieve`; plain values, without those that are missing."""
+    """Return the metadata of a row of `GraphRAG.retrieve`; plain values, without those that are missing."""
     metadata = {"title": row["document"], "text_unit_id": row["id"]} | {name: row[name] for name in _COLUMNS}
     return {name: value for name, value in metadata.items() if value is not None}

@@ -76,7 +76,7 @@ class ModelClient(Generic[Options]):
         self._known_prices: Prices | None = None
 
     async def prices(self) -> Prices:
-        """The model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
+        """Return the model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
         if self._known_prices is None:
             await asyncio.to_thread(provider.litellm)
             self._known_prices = Prices.of(self.options.model, self.options.prices)
@@ -90,7 +90,9 @@ class ModelClient(Generic[Options]):
         tokens: Callable[[], tuple[int, int]],
         n_suspicious: int | None = None,
     ) -> T:
-        """What `send` returns, within limits and budget; `tokens`: of prompt and answer, are called if limited."""
+        """Return what `send` returns, within limits and budget; `tokens`: of prompt and answer, are called if
+        limited.
+        """
         prices = await self.prices()
 
         def price() -> float:
@@ -180,7 +182,7 @@ class ChatModel(ModelClient[ModelOptions]):
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
     async def complete(self, request: ChatRequest) -> Completion:
-        """The valid answer to a request. An identical request in flight is joined, not sent again.
+        """Return the valid answer to a request. An identical request in flight is joined, not sent again.
 
         Raises:
             InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`), or in those of
@@ -223,7 +225,7 @@ class ChatModel(ModelClient[ModelOptions]):
         return answer.completion if answer.completion.from_ledger else replace(answer.completion, usage=trace.paid)
 
     async def _request(self, request: ChatRequest, messages: list[Message], trace: Trace, send: Send[T]) -> T:
-        """What `send` returns for one request, in the form that the server accepts."""
+        """Return what `send` returns for one request, in the form that the server accepts."""
         await self.prices()  # imports litellm
         while True:
             mode, wanted = self.structured_mode, self._parameters(request)
@@ -262,7 +264,7 @@ class ChatModel(ModelClient[ModelOptions]):
         return answer
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | Completion]:
-        """The answer in pieces as they arrive, then whole and stored; from the ledger it is one piece.
+        """Yield the answer in pieces as they arrive, then whole and stored; from the ledger it is one piece.
 
         Only failures before the first piece are retried; what turns out truncated or refused raises after the last.
         """
@@ -305,7 +307,7 @@ class ChatModel(ModelClient[ModelOptions]):
         yield Completion(reply.text, usage=trace.paid)
 
     async def known(self, request: ChatRequest) -> Completion | None:
-        """The answer from the ledger, or None; nothing is sent."""
+        """Return the answer from the ledger, or None; nothing is sent."""
         return self._valid(request, await self.ledger.get(self.key(request)))
 
     async def given_up(self, request: ChatRequest) -> GivenUp | None:
@@ -314,13 +316,13 @@ class ChatModel(ModelClient[ModelOptions]):
         return GivenUp(failures[-1].response or "") if len(failures) == _RUNS else None
 
     def key(self, request: ChatRequest) -> str:
-        """The ledger's key: everything that determines the answer; neither address nor API key nor run."""
+        """Return the ledger's key: everything that determines the answer; neither address nor API key nor run."""
         schema = structured_output.schema_text(request.response_model) if request.response_model else None
         answering = {name: value for name, value in self._parameters(request).items() if name not in SAME_ANSWER}
         return key_of("chat", request.task, self.vendor, self.model, answering, request.messages, schema)
 
     def _parameters(self, request: ChatRequest) -> dict[str, Any]:
-        """The parameters of a request, by litellm's names: those of the settings replace its own."""
+        """Return the parameters of a request, by litellm's names: those of the settings replace its own."""
         together = {"temperature": request.temperature, **self._settings}
         return {name: value for name, value in together.items() if value is not None}
 
@@ -398,7 +400,7 @@ class ChatModel(ModelClient[ModelOptions]):
             )
 
     def _valid(self, request: ChatRequest, hit: Hit | None) -> Completion | None:
-        """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
+        """Return stored answer, unless it is too old or not valid for the response model, which may have changed."""
         if hit is None or hit.created_at < self._not_before:
             return None
         usage = Usage(prompt_tokens=hit.prompt_tokens, completion_tokens=hit.completion_tokens)
@@ -456,7 +458,7 @@ class ChatModel(ModelClient[ModelOptions]):
 
 
 def _share(usage: Usage, i: int, n: int) -> Usage:
-    """The i-th of n shares of tokens and cost; the sum of all shares is the whole."""
+    """Return the i-th of n shares of tokens and cost; the sum of all shares is the whole."""
 
     def part(amount: int) -> int:
         return amount * (i + 1) // n - amount * i // n

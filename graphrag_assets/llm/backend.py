@@ -48,7 +48,7 @@ def chat_model(
     cache_not_before: str | None = None,
     use: Use = "extraction",
 ) -> ChatModel:
-    """The chat model of the settings for a use, with its own usage meter; `cache_not_before`: see `ChatModel`.
+    """Return the chat model of the settings for a use, with its own usage meter; `cache_not_before`: see `ChatModel`.
 
     Server and key of the chat model hold for models of the same provider; others have their provider's variables.
     Prices are those of the chat model alone.
@@ -68,7 +68,7 @@ def chat_model(
 
 
 def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = NO_KEYS) -> EmbeddingModel:
-    """The embedding model of the settings, with its own usage meter."""
+    """Return the embedding model of the settings, with its own usage meter."""
     price = settings.price("embedding")
     options = EmbeddingOptions(
         model=settings.embedding_model,
@@ -84,14 +84,14 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
 
 @once_per_process(maxsize=8)
 def ledger_of(settings: Settings) -> Ledger:
-    """The ledger of these settings; one per process, so that identical in-flight calls are sent once."""
+    """Return the ledger of these settings; one per process, so that identical in-flight calls are sent once."""
     settings.index_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Ledger(settings.ledger_url or settings.ledger_file)
 
 
 @once_per_process(maxsize=8)
 def _budget(settings: Settings, run_id: str | None) -> Budget:
-    """The budget that all models of a run share."""
+    """Return the budget that all models of a run share."""
     return Budget(settings.budget_usd)
 
 
@@ -101,7 +101,7 @@ def _shared(settings: Settings, model: ModelOptions, run_id: str | None = None) 
 
 
 def _key(name: str) -> str | None:
-    """An API key from the environment or the `.env` file, where the settings come from too."""
+    """Return an API key from the environment or the `.env` file, where the settings come from too."""
     load_dotenv(".env")
     return os.environ.get(name)
 
@@ -121,7 +121,7 @@ class Check:
 
 
 def model_checks(settings: Settings, tasks_by_use: Mapping[Use, Sequence[str]]) -> list[Check]:
-    """The questions to the embedding model of a provider, and to each chat model of the tasks, once."""
+    """Return the questions to the embedding model of a provider, and to each chat model of the tasks, once."""
     checks: dict[ModelOptions, Check] = {}
     if settings.embeds_remotely:
         model = embedding_model(settings)

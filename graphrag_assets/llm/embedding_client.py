@@ -48,7 +48,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         run_id: str | None = None,
         errors: dict[str, str] | None = None,
     ) -> np.ndarray:
-        """Unit vectors, float32 (n, dimensions), in the order of the texts.
+        """Return unit vectors, float32 (n, dimensions), in the order of the texts.
 
         Equal texts are requested once, and each vector is stored before it is used. A text longer than the model
         accepts is cut. The texts of a batch that is refused are sent one by one. A text that the server does not take,
@@ -84,7 +84,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return len(next(iter(vectors.values())))
 
     def key(self, text: str) -> str:
-        """The ledger's key of a text's vector."""
+        """Return the ledger's key of a text's vector."""
         return key_of("embedding", self.vendor, self.model, json.loads(self.options.parameters), text)
 
     def _entry(self, task: str, batch: str | None, run_id: str | None) -> Entry:
@@ -110,7 +110,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return {key: answer for group in answers for key, answer in group.items()}
 
     async def _answer(self, texts: _Texts, entry: Entry, trace: Trace) -> _Answers:
-        """The answers for a batch: for all texts together or, if that is refused, for one after another."""
+        """Return the answers for a batch: for all texts together or, if that is refused, for one after another."""
         answers = _Answers()
         async with self.counted(entry.task, trace):
             if len(texts) > 1:
@@ -128,7 +128,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return answers
 
     async def _answer_one(self, key: str, text: str, entry: Entry, trace: Trace) -> np.ndarray | ModelError:
-        """The answer for one text, which is cut while the server says that it is too long."""
+        """Return the answer for one text, which is cut while the server says that it is too long."""
         while True:
             try:
                 return (await self._request({key: text}, entry, trace))[key]
@@ -173,7 +173,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return await self.paid(trace, name, send, lambda: (n_tokens(), 0), n_suspicious=most)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
-        """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""
+        """Return the unit rows of a reply; `BadReplyError` when their number or size is wrong."""
         try:
             matrix = np.asarray(vectors)
         except (ValueError, TypeError):
@@ -190,7 +190,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
 
     def _cut(self, text: str, limit: int) -> str:
-        """The text, or its beginning of at most `limit` tokens."""
+        """Return the text, or its beginning of at most `limit` tokens."""
         if len(text.encode()) <= limit:  # no tokenizer makes more tokens than bytes
             return text
         tokens = encode(text, self.options.encoding)
@@ -201,7 +201,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return text[: starts[end]]
 
     def _batches(self, texts: _Texts) -> Iterator[_Texts]:
-        """The texts in groups that keep to both limits of a request."""
+        """Yield the texts in groups that keep to both limits of a request."""
         group: dict[str, str] = {}
         size = 0
         for key, text in texts.items():
@@ -216,7 +216,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
 
 def _of_size(size: int | None, answers: Mapping[str, np.ndarray | ModelError]) -> _Answers:
-    """The answers without vectors of another size than the model's, as far as it is known."""
+    """Return the answers without vectors of another size than the model's, as far as it is known."""
     return {key: one for key, one in answers.items() if isinstance(one, ModelError) or size in (None, len(one))}
 
 

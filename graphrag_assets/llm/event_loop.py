@@ -48,7 +48,7 @@ def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":
 
 
 def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """The result of `coroutine`, for synchronous code; also works inside a running loop, as in notebooks."""
+    """Return the result of `coroutine`, for synchronous code; also works inside a running loop, as in notebooks."""
     future = submit(coroutine)
     try:
         return future.result()
@@ -100,7 +100,7 @@ def cancel_calls(thread: threading.Thread) -> None:
 
 
 def _next_of(results: "queue.SimpleQueue[Result]", progress: Progress) -> Result:
-    """The next result; logs progress while there is none."""
+    """Return the next result; logs progress while there is none."""
     while True:
         try:
             return results.get(timeout=SECONDS_BETWEEN_LINES)

@@ -139,11 +139,11 @@ class Ledger:
         self.single_flight = SingleFlight()  # of all models that share the ledger
 
     async def get(self, key: str) -> Hit | None:
-        """The stored answer, if there is one."""
+        """Return the stored answer, if there is one."""
         return (await self.get_many([key])).get(key)
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
-        """The stored answers by key."""
+        """Return the stored answers by key."""
         return await _in_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
@@ -161,13 +161,13 @@ class Ledger:
             return float(connection.scalar(sa.select(total).where(today)) or 0.0)
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """What runs have paid for, by task: answers (vectors, too), tokens and cost."""
+        """Return what runs have paid for, by task: answers (vectors, too), tokens and cost."""
         sums = pl.col("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd").sum()
         paid = self.frame(LLM_CALLS.c.run_id.in_(run_ids)).group_by("task")
         return paid.agg(pl.len().cast(pl.Int64).alias("answers"), sums).sort("task")
 
     def frame(self, where: sa.ColumnElement[bool] | None = None) -> pl.DataFrame:
-        """The ledger entries, oldest first: every column of `llm_calls` but the answers themselves."""
+        """Return the ledger entries, oldest first: every column of `llm_calls` but the answers themselves."""
         query = sa.select(*_ACCOUNTING).order_by(LLM_CALLS.c.created_at, LLM_CALLS.c.key)
         types = {sa.Integer: pl.Int64, sa.Float: pl.Float64}
         schema = {column.name: types.get(type(column.type), pl.String) for column in _ACCOUNTING}
@@ -175,7 +175,7 @@ class Ledger:
         return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
 
     def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         with self._connection() as connection:
             return connection.execute(query).all()
 
@@ -214,7 +214,7 @@ class Ledger:
 
     @contextmanager
     def _connection(self) -> Iterator[sa.Connection]:
-        """A connection to the database, whose table is created if it is missing."""
+        """Yield a connection to the database, whose table is created if it is missing."""
         try:
             with self._creating:
                 if not self._created:
@@ -265,7 +265,7 @@ class Ledger:
 
 
 async def _in_thread(work: Callable[..., Result], *args: Any) -> Result:
-    """The result of `work`, which is done even if its caller is canceled."""
+    """Return the result of `work`, which is done even if its caller is canceled."""
     return await asyncio.shield(asyncio.to_thread(work, *args))
 
 
@@ -315,7 +315,9 @@ def _row(entry: Entry, now: str) -> dict[str, Any]:
 
 
 def _now(connection: sa.Connection) -> str:
-    """The time, ISO 8601. In PostgreSQL it is the server's: the clocks of machines that share a ledger may differ."""
+    """Return the time, ISO 8601. In PostgreSQL it is the server's: the clocks of machines that share a ledger may
+    differ.
+    """
     now = datetime.now(UTC)
     if connection.dialect.name == "postgresql":
         now = connection.execute(sa.select(sa.func.current_timestamp())).scalar_one().astimezone(UTC)

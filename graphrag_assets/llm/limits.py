@@ -93,7 +93,7 @@ class SingleFlight:
         self._by_key: dict[tuple[int, str], _Flight] = {}
 
     async def share(self, key: str, start: Callable[[Trace], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
-        """The result of the call with this key, and whether this caller started it."""
+        """Return the result of the call with this key, and whether this caller started it."""
         place = (id(asyncio.get_running_loop()), key)
         flight = self._by_key.get(place)
         first = flight is None
@@ -150,7 +150,7 @@ class Limits:
 
     @classmethod
     def of(cls, model: str, base_url: str | None = None, options: LimitOptions = DEFAULT_LIMITS) -> "Limits":
-        """The limits that all calls to this model with these options share."""
+        """Return the limits that all calls to this model with these options share."""
         return cls._of_models.setdefault((model, base_url, options), cls(options))
 
     @asynccontextmanager
@@ -187,11 +187,11 @@ class Limits:
             raise CircuitOpen(self._reason)
 
     def succeeded(self) -> None:
-        """A call has succeeded."""
+        """Return a call has succeeded."""
         self._failed_in_a_row = 0
 
     def failed(self, error: str) -> None:
-        """A call has failed after all retries."""
+        """Return a call has failed after all retries."""
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= self.options.circuit_failures:
             self.suspend(f"{self._failed_in_a_row} calls in a row have failed. Last error: {error}")
@@ -220,7 +220,7 @@ async def with_retries(
     tokens: int = 0,
     n_suspicious: int | None = None,
 ) -> T:
-    """What `send` returns; after a transient failure it is called again.
+    """Return what `send` returns; after a transient failure it is called again.
 
     Each attempt waits for its turn in the rates. Waits after failures grow exponentially, with full jitter, in addition
     to Retry-After up to its maximum, as far as the deadline allows. The caller keeps its slot meanwhile, so a

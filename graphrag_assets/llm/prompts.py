@@ -71,7 +71,7 @@ class Prompts:
         self._own = dict(_own_templates(folder)) if folder else {}
 
     def render(self, task: str, **values: object) -> tuple[Message, ...]:
-        """The messages of `task`, the system message first; a placeholder that does not apply is None."""
+        """Return the messages of `task`, the system message first; a placeholder that does not apply is None."""
         template, entry = self._template(task), TASKS[task]
         if odd := entry.all ^ values.keys():
             raise TypeError(f"The prompt {task} takes {_listed(entry.all)}; check {_listed(odd)}.")
@@ -82,7 +82,7 @@ class Prompts:
         return with_rules(messages, self.render(PROFILE.name, **_used_of_profile(profile, task, values)))
 
     def preview(self, task: str) -> str:
-        """The prompt of `task` with the names of its placeholders in place of values."""
+        """Return the prompt of `task` with the names of its placeholders in place of values."""
         values: dict[str, object] = {name: f"{{{{ {name} }}}}" for name in TASKS[task].all}
         if self.profile and "entity_types" in values:
             values["entity_types"] = ", ".join(kind.type for kind in self.profile.entity_types)
@@ -94,7 +94,7 @@ class Prompts:
         return stable_id(of_template, self._template(PROFILE.name).fingerprint, profile.id) if profile else of_template
 
     def _profile_of(self, task: str) -> PromptProfile | None:
-        """The profile, if the prompt of a task uses it; the user's own prompts do not."""
+        """Return the profile, if the prompt of a task uses it; the user's own prompts do not."""
         parts = (name for name in TASKS[task].profile.split() if name != "claims")
         is_used = task not in self._own and any(getattr(self.profile, name, None) for name in parts)
         return self.profile if is_used else None
@@ -106,7 +106,7 @@ class Prompts:
 
 
 def _own_templates(folder: Path) -> Iterator[tuple[str, _Template]]:
-    """The user's templates in `folder` by task."""
+    """Yield the user's templates in `folder` by task."""
     if not folder.is_dir():
         raise SettingsError(f"GRAPHRAG_PROMPTS_DIR={folder} is not a folder. Correct or unset it.")
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith((".", "README"))):
@@ -125,7 +125,7 @@ def _own_templates(folder: Path) -> Iterator[tuple[str, _Template]]:
 
 @functools.cache
 def _built_in(task: str) -> _Template:
-    """The package's template: inside it when installed from a wheel, else next to it."""
+    """Return the package's template: inside it when installed from a wheel, else next to it."""
     installed = resources.files("graphrag_assets") / "prompts"
     folder = installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "prompts"
     text = (folder / f"{task}{SUFFIX}").read_text(encoding="utf-8")
@@ -134,7 +134,7 @@ def _built_in(task: str) -> _Template:
 
 @functools.lru_cache(maxsize=8)
 def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prompts:
-    """The prompt templates of these settings, with the prompt profile in force. Raises SettingsError."""
+    """Return the prompt templates of these settings, with the prompt profile in force. Raises SettingsError."""
     unread = settings.data / "prompts"
     if unread.exists():
         raise SettingsError(f"{unread} is not read. Set GRAPHRAG_PROMPTS_DIR={unread}, or remove the folder.")
@@ -142,7 +142,9 @@ def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prom
 
 
 def _used_of_profile(profile: PromptProfile, task: str, values: Mapping[str, object]) -> dict[str, object]:
-    """What a task's prompt uses of the profile. Types given in place of the profile's have no definitions in it."""
+    """Return what a task's prompt uses of the profile. Types given in place of the profile's have no definitions in
+    it.
+    """
     types = [kind.type for kind in profile.entity_types]
     typed = values.get("entity_types") == ", ".join(types)
     used: dict[str, object] = {
@@ -162,7 +164,7 @@ def _defined(kind: ProfileType) -> str:
 
 
 def _shown(example: WorkedExample) -> str:
-    """An example as a prompt shows it: the fenced passage, then the answer."""
+    """Return an example as a prompt shows it: the fenced passage, then the answer."""
     names = ("source", "target", "type", "description")
     entities = [{"name": e.title, "type": e.type, "description": e.description} for e in example.entities]
     related = [{**{n: getattr(r, n) for n in names}, "strength": round(r.strength)} for r in example.relationships]

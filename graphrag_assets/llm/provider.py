@@ -62,13 +62,13 @@ def warn_once(message: str) -> None:
 
 
 def provider_of(model: str) -> tuple[str, str]:
-    """(provider, model at that provider) of a litellm model name, without importing litellm."""
+    """Return (provider, model at that provider) of a litellm model name, without importing litellm."""
     provider, slash, name = model.partition("/")
     return (provider, name) if slash else ("", model)
 
 
 def entry_of(model: str) -> dict[str, Any] | None:
-    """The model's entry in litellm's table of prices and features; None if there is none."""
+    """Return the model's entry in litellm's table of prices and features; None if there is none."""
     table = litellm().model_cost
     entry: dict[str, Any] | None = table.get(model) or table.get(provider_of(model)[1])
     return entry
@@ -85,7 +85,7 @@ def address(options: ModelOptions) -> dict[str, Any]:
 
 
 def missing_key(options: ModelOptions) -> str:
-    """The provider's variables that could hold the API key, if none is set and no server is named; else empty."""
+    """Return provider's variables that could hold the API key, if none is set and no server is named; else empty."""
     if options.api_key or options.base_url:
         return ""
     missing = litellm().validate_environment(model=options.model)["missing_keys"]
@@ -93,7 +93,7 @@ def missing_key(options: ModelOptions) -> str:
 
 
 def structured_mode(options: ModelOptions) -> Structured:
-    """The strongest way of requesting JSON that the model is expected to support."""
+    """Return the strongest way of requesting JSON that the model is expected to support."""
     module = litellm()
     if not entry_of(options.model) or module.supports_response_schema(model=options.model):
         return "json_schema"
@@ -156,7 +156,7 @@ class Reply:
 
 
 def read_reply(response: Any) -> Reply:
-    """What litellm's `acompletion` returns, as a `Reply`; secrets are masked."""
+    """Return what litellm's `acompletion` returns, as a `Reply`; secrets are masked."""
     reply = _with_tokens(Reply(), response)
     if not response.choices:
         return reply
@@ -178,7 +178,7 @@ def read_reply(response: Any) -> Reply:
 
 
 async def pieces(first: Any, chunks: Chunks, timeout: float, reader: AnswerReader) -> AsyncIterator[tuple[str, Reply]]:
-    """The text of each chunk of a stream, with the reply as known so far; its text comes with the last one.
+    """Yield the text of each chunk of a stream, with the reply as known so far; its text comes with the last one.
 
     Secrets are masked: the end of a chunk comes with the next one while a secret may begin there. A chunk that does not
     come in `timeout` seconds is a TimeoutError; comments that keep a connection are none.
@@ -230,7 +230,7 @@ def _said_in(message: Any) -> tuple[str, str, str | None]:
 
 
 def _with_tokens(reply: Reply, response: Any) -> Reply:
-    """The reply with the tokens that a response or a chunk says."""
+    """Return the reply with the tokens that a response or a chunk says."""
     usage = getattr(response, "usage", None)
     if not usage or not usage.prompt_tokens:  # which litellm makes of a usage that is missing
         return reply
@@ -339,7 +339,7 @@ def _no_connection(error: BaseException) -> str | None:
 
 
 def _provider_message(error: Exception) -> str:
-    """The provider's own message on one line, without secrets and litellm's chain of class names."""
+    """Return the provider's own message on one line, without secrets and litellm's chain of class names."""
     text = str(error).strip().rpartition("Exception - ")[2].removeprefix("litellm.") or type(error).__name__
     with contextlib.suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text[text.index("{") :])["error"]["message"])

@@ -51,7 +51,7 @@ Salvaged = Annotated[list[Annotated[T, WrapValidator(_or_dropped)]], BeforeValid
 
 
 def parse(text: str, model: type[BaseModel], may_say_nothing: bool = False) -> Completion:
-    """The answer in `text`: JSON as it is, else inside fences or prose, else repaired; see `may_say_nothing`.
+    """Return the answer in `text`: JSON as it is, else inside fences or prose, else repaired; see `may_say_nothing`.
 
     Raises:
         InvalidAnswer: it does not validate, has no field of the model, or invalid records alone.
@@ -83,7 +83,7 @@ _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 def _body(text: str) -> str:
-    """The JSON of an answer, without the thoughts, fences and prose around it."""
+    """Return the JSON of an answer, without the thoughts, fences and prose around it."""
     text = without_thoughts(text).strip()
     if text.startswith("{"):
         return text
@@ -97,7 +97,9 @@ _decoder = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 
 
 def _rescued(body: str) -> tuple[dict[str, Any], bool]:
-    """The object in `body`, which is not valid JSON, and whether something may be lost: it is repaired, or has more."""
+    """Return the object in `body`, which is not valid JSON, and whether something may be lost: it is repaired, or has
+    more.
+    """
     try:
         value, end = _decoder.raw_decode(body)
     except (ValueError, RecursionError):
@@ -108,7 +110,7 @@ def _rescued(body: str) -> tuple[dict[str, Any], bool]:
 
 
 def _explain(error: ValidationError) -> str:
-    """The first problems, as field: reason."""
+    """Return the first problems, as field: reason."""
     problems = error.errors(include_url=False, include_input=False)
     lines = [f"{'.'.join(str(part) for part in p['loc']) or 'answer'}: {p['msg']}" for p in problems[:5]]
     return "; ".join(lines)
@@ -116,7 +118,7 @@ def _explain(error: ValidationError) -> str:
 
 @functools.cache
 def strict_schema(model: type[BaseModel]) -> Any:
-    """The JSON schema of `model` in the strict dialect: every property required, no others allowed, no defaults."""
+    """Return JSON schema of `model` in the strict dialect: every property required, no others allowed, no defaults."""
     return _strict(model.model_json_schema())
 
 
@@ -137,14 +139,14 @@ def _strict(node: Any) -> Any:
 
 @functools.cache
 def schema_text(model: type[BaseModel]) -> str:
-    """The strict schema as JSON, keys in a fixed order: part of the ledger's keys."""
+    """Return the strict schema as JSON, keys in a fixed order: part of the ledger's keys."""
     return json.dumps(strict_schema(model), sort_keys=True, ensure_ascii=False)
 
 
 def with_schema(
     messages: list[Message], model: type[BaseModel] | None, mode: Structured
 ) -> tuple[list[Message], dict[str, Any]]:
-    """The messages and the parameters that request `model` in this mode: its schema is in one of them."""
+    """Return the messages and the parameters that request `model` in this mode: its schema is in one of them."""
     if model is None:
         return messages, {}
     schema = strict_schema(model)
@@ -163,7 +165,7 @@ def with_schema(
 
 
 def again(messages: list[Message], answer: str, problem: InvalidAnswer) -> list[Message]:
-    """The messages of the second request: with the invalid answer, unless it is empty, and the reason."""
+    """Return the messages of the second request: with the invalid answer, unless it is empty, and the reason."""
     said: list[Message] = [Message(role="assistant", content=answer)] if answer.strip() else []
     words = f"This answer cannot be used. {problem} Answer again, complete, in the form that was asked for."
     return [*messages, *said, Message(role="user", content=words)]
@@ -177,7 +179,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
-    """The reply as its response model, and what is wrong with it."""
+    """Return the reply as its response model, and what is wrong with it."""
     try:
         if problem := ending_of(reply):
             raise problem
@@ -189,14 +191,14 @@ def read_answer(reply: Reply, request: ChatRequest, usage: Usage) -> Answer:
 
 
 def completion(text: str, request: ChatRequest, usage: Usage) -> Completion:
-    """The answer in `text` by the form of its request. Raises InvalidAnswer."""
+    """Return the answer in `text` by the form of its request. Raises InvalidAnswer."""
     if request.response_model is None:
         return Completion(text, usage=usage)
     return replace(parse(text, request.response_model, request.may_say_nothing), usage=usage)
 
 
 def unusable(request: ChatRequest, where: str, problem: InvalidAnswer) -> InvalidAnswer:
-    """The error for a call without a usable answer; `where` names its model."""
+    """Return the error for a call without a usable answer; `where` names its model."""
     remedies = {
         TruncatedAnswer: "Raise the limit of output tokens, or use smaller text units.",
         RefusedAnswer: "Use another model for this text.",
@@ -206,7 +208,7 @@ def unusable(request: ChatRequest, where: str, problem: InvalidAnswer) -> Invali
 
 
 def ending_of(reply: Reply) -> InvalidAnswer | None:
-    """What is wrong with a reply without a complete answer, as far as it is seen without parsing."""
+    """Return what is wrong with a reply without a complete answer, as far as it is seen without parsing."""
     if reply.refusal or reply.finish_reason == "content_filter":
         return RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
     if reply.finish_reason == "length":

@@ -49,10 +49,10 @@ class Chat(Protocol):
     """A chat model; see `ChatModel`."""
 
     async def complete(self, request: ChatRequest) -> Completion:
-        """The answer to `request`, valid for its form. Raises ModelError."""
+        """Return the answer to `request`, valid for its form. Raises ModelError."""
 
     async def known(self, request: ChatRequest) -> Completion | None:
-        """The answer that is paid for, or None; nothing is sent or counted."""
+        """Return the answer that is paid for, or None; nothing is sent or counted."""
 
     async def given_up(self, request: ChatRequest) -> GivenUp | None:
         """Why the request is not sent again, because two runs got no valid answer; None if it may be."""
@@ -69,13 +69,13 @@ class TaskModel:
     run_id: str | None = None
 
     def request(self, task: Task[Any], **values: object) -> ChatRequest:
-        """The request of a task with the values of its placeholders."""
+        """Return the request of a task with the values of its placeholders."""
         messages = self.prompts.render(task.name, **values)
         return ChatRequest(task.name, messages, task.form, batch=self.batch, unit=self.unit, run_id=self.run_id)
 
 
 async def ask_model(model: TaskModel, task: Task[Form], **values: object) -> tuple[Form, Usage]:
-    """The answer to a task, and what it cost. Raises ModelError."""
+    """Return the answer to a task, and what it cost. Raises ModelError."""
     completion = await model.chat.complete(model.request(task, **values))
     return completion.parsed, usage_of(completion)
 
@@ -90,14 +90,14 @@ def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[M
 
 
 def by_place(records: Iterable[Record], number_of: Callable[[Record], int], count: int) -> dict[int, Record]:
-    """The records about `count` numbered items, by place; a number that is unknown or occurs twice says nothing."""
+    """Return records about `count` numbered items, by place; a number that is unknown or occurs twice says nothing."""
     records = list(records)
     occurs = Counter(map(number_of, records))
     return {n - 1: one for one in records if occurs[n := number_of(one)] == 1 and 1 <= n <= count}
 
 
 def usage_of(completion: Completion) -> Usage:
-    """The cost of an answer, without the time it took; zero from the ledger."""
+    """Return the cost of an answer, without the time it took; zero from the ledger."""
     used = completion.usage
     if completion.from_ledger:
         return Usage()

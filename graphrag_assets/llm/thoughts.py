@@ -42,7 +42,7 @@ class AnswerReader:
         return "".join(self._answer)
 
     def feed(self, piece: str, last: bool = False) -> str:
-        """The part of the answer that is new. What turns out to be thoughts later cannot be taken back."""
+        """Return the part of the answer that is new. What turns out to be thoughts later cannot be taken back."""
         text, pieces, done = self._pending + piece, list[str](), 0
         for mark in _MARK.finditer(text):
             pieces.append(self._take(text[done : mark.start()]))
@@ -100,7 +100,7 @@ class AnswerReader:
 
 
 def without_thoughts(text: str) -> str:
-    """The answer in a whole reply. What is JSON as a whole is the answer, whatever it quotes.
+    """Return the answer in a whole reply. What is JSON as a whole is the answer, whatever it quotes.
 
     >>> without_thoughts("<think>Is it Ada?</think>It is Ada.")
     'It is Ada.'
@@ -109,7 +109,7 @@ def without_thoughts(text: str) -> str:
 
 
 def read_whole(text: str) -> tuple[str, bool]:
-    """The answer in a whole reply, and whether the opening tag of its thoughts was missing."""
+    """Return the answer in a whole reply, and whether the opening tag of its thoughts was missing."""
     if not _MARK.search(text) or is_json(text):
         return text, False
     reader = AnswerReader()

@@ -18,7 +18,7 @@ _SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, a
 
 
 def document(width: float, height: float, parts: Iterable[str], scale: float = 1.0) -> str:
-    """A picture of this size times `scale`, on white so that it can be read in the dark theme too."""
+    """Return a picture of this size times `scale`, on white so that it can be read in the dark theme too."""
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='{width * scale:g}' "
         f"height='{height * scale:g}' font-family='Inter,Helvetica,Arial,sans-serif'>"
@@ -27,14 +27,14 @@ def document(width: float, height: float, parts: Iterable[str], scale: float = 1
 
 
 def text(x: float, y: float, content: str, size: float = 12, color: str = INK, **more: object) -> str:
-    """A line of text; `more` are further attributes, with underscores for hyphens."""
+    """Return a line of text; `more` are further attributes, with underscores for hyphens."""
     written = escape(_NOT_IN_XML.sub("", content))
     attributes = "".join(f" {name.replace('_', '-')}='{value}'" for name, value in more.items())
     return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{written}</text>"
 
 
 def in_markdown(svg: str, description: str) -> str:
-    """The picture inline: a data URI, percent-encoded, which is a quarter shorter than base64."""
+    """Return the picture inline: a data URI, percent-encoded, which is a quarter shorter than base64."""
     return f"![{description}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"
 
 
@@ -50,7 +50,7 @@ _LONGEST_LABEL = 32
 def graph_map(
     entities: pl.DataFrame, relationships: pl.DataFrame, members: pl.DataFrame, positions: pl.DataFrame
 ) -> str:
-    """The map as SVG, below 100 kB whatever the size of the graph.
+    """Return the map as SVG, below 100 kB whatever the size of the graph.
 
     Args:
         entities: id, title, degree. Of a large graph those of the highest degree are drawn.
@@ -101,7 +101,9 @@ def _edges(lines: pl.DataFrame) -> str:
 
 
 def _nodes(drawn: pl.DataFrame) -> Iterator[str]:
-    """A path per color and size: each entity is a line of no length with round ends, a tenth of a circle's text."""
+    """Yield a path per color and size: each entity is a line of no length with round ends, a tenth of a circle's
+    text.
+    """
     # Large ones first, so that small ones lie upon them.
     for (color, radius), group in drawn.sort("radius", descending=True).group_by(
         "color", "radius", maintain_order=True

@@ -41,7 +41,7 @@ def decided_aliases(proposals: pl.DataFrame, decided: Sequence[Decision], read_n
 
 
 def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
-    """The decided rows, and the proposals that contradict none.
+    """Return the decided rows, and the proposals that contradict none.
 
     Chains of aliases are resolved. Circular aliases are left out, proposals before decisions.
     """
@@ -63,7 +63,7 @@ def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kept_apart(proposals: pl.DataFrame, decided: pl.DataFrame, apart: set[tuple[str, str]]) -> pl.DataFrame:
-    """The aliases in force, without the proposals by which two names `apart` would be one, also over others."""
+    """Return the aliases in force, without the proposals by which two names `apart` would be one, also over others."""
     pairs = pl.DataFrame(
         [pair for one, other in apart for pair in ((one, other), (other, one))],
         {"alias_key": pl.String, "title_key": pl.String},

@@ -110,7 +110,8 @@ NO_FACTS = KnownFacts(
 def already_extracted(
     units: pl.DataFrame, stored: KnownFacts, extractor: str, metadata_columns: Sequence[str] = ()
 ) -> pl.Series:
-    """The ids of the text units that are `stored`, made from the same text and, where it matters, the same context.
+    """Return the ids of the text units that are `stored`, made from the same text and, where it matters, the same
+    context.
 
     `units`: as `in_documents` returns them.
     """
@@ -135,7 +136,7 @@ def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_col
 def units_to_extract(
     text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]
 ) -> Iterator[TextUnit]:
-    """The text units as an extraction takes them."""
+    """Return the text units as an extraction takes them."""
     rows = in_documents(text_units, documents, metadata_columns).select(TextUnit._fields)
     return starmap(TextUnit, rows.iter_rows())
 
@@ -149,7 +150,7 @@ def extract_facts(
     extractor: str,
     metadata_columns: Sequence[str] = (),
 ) -> BatchFacts:
-    """The batch's facts. Only text units that are not `stored` are extracted; those that fail stay pending.
+    """Return the batch's facts. Only text units that are not `stored` are extracted; those that fail stay pending.
 
     Documents of facts are not extracted: what they state are their facts.
 

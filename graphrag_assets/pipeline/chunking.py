@@ -58,7 +58,7 @@ class ChunkOptions:
 
 
 def chunk_documents(documents: pl.DataFrame, options: ChunkOptions) -> pl.DataFrame:
-    """The text units of `documents` (columns id, batch, text), ordered by document as given, then ordinal.
+    """Return the text units of `documents` (columns id, batch, text), ordered by document as given, then ordinal.
 
     Columns as `TEXT_UNITS`; `text` is `document.text[start_char:end_char]` exactly, `n_tokens` its count,
     `n_sentences` how many of its sentences have a letter or a digit. White space alone is no unit.
@@ -217,7 +217,7 @@ def _hash(text: str) -> int:
 
 
 def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) -> list[int]:
-    """Indices i, ascending, such that a unit ends before atom i: the anchors, and cuts of too long stretches.
+    """Return indices i, ascending, such that a unit ends before atom i: the anchors, and cuts of too long stretches.
 
     `position`: cumulative lengths of n atoms, in any unit of length; `priority`: of the n - 1 cuts between.
     """
@@ -263,7 +263,7 @@ def _local_maxima(position: np.ndarray, priority: np.ndarray, window: int) -> li
 
 
 def _best_cut(position: np.ndarray, priority: np.ndarray, first: int, last: int, window: int, size: int) -> int:
-    """The best place to cut atoms [first, last) in two, first < result < last.
+    """Return the best place to cut atoms [first, last) in two, first < result < last.
 
     If one cut is enough: the highest priority that leaves both sides within `size`, and longer than `window`
     if possible. Else the highest of the middle third, so that repeated cutting takes n log n.

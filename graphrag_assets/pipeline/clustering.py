@@ -81,7 +81,9 @@ def seeded(seed: int) -> Iterator[random.Random]:
 
 
 def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options: ClusterOptions) -> pl.DataFrame:
-    """The hierarchy of communities below level 0, the communities `labels` of the sorted `ids`; see `members_frame`."""
+    """Return the hierarchy of communities below level 0, the communities `labels` of the sorted `ids`; see
+    `members_frame`.
+    """
     with seeded(options.seed) as rng:
 
         def split(level: int, labels: Ints, nodes: Ints, inside: Ints, own_weights: Floats) -> Ints | None:
@@ -100,7 +102,7 @@ def communities_of(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def disconnected_communities(members: pl.DataFrame, relationships: pl.DataFrame) -> pl.Series:
-    """The communities whose entities are not all connected inside the community; distinct, sorted.
+    """Return the communities whose entities are not all connected inside the community; distinct, sorted.
 
     `members` has `community, entity_id`, on any number of levels; `relationships` has `source_id, target_id`.
     """
@@ -216,7 +218,8 @@ def split_from_scratch(ids: pl.Series, edges: Ints, weights: Floats, max_cluster
 
 
 def groups_by_hash(ids: pl.Series, max_size: int) -> Ints:
-    """The group of each id, in groups of at most `max_size`: halved by the bits of their hashes, the first bit first.
+    """Return the group of each id, in groups of at most `max_size`: halved by the bits of their hashes, the first bit
+    first.
 
     A bit that would leave an id alone is skipped, so three ids stay together. A new id changes the group that it enters
     and, rarely, its neighbor.

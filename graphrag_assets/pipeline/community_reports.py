@@ -37,7 +37,7 @@ _ROW = re.compile(r"(\d+),")
 
 
 def checked_report(record: ReportRecord, material: ReportMaterial) -> tuple[ReportRecord, list[str]]:
-    """The report with its references in canonical form, and those that it loses: to rows it was not written from."""
+    """Return report with its references in canonical form, and those that it loses: to rows it was not written from."""
     citable, removed = _citable(material), dict[str, None]()
 
     def checked(text: str) -> str:
@@ -55,7 +55,7 @@ def checked_report(record: ReportRecord, material: ReportMaterial) -> tuple[Repo
 
 
 def _citable(material: ReportMaterial) -> Given:
-    """The rows that a report may cite: its evidence, the rows of its context, and those that reports in it cite."""
+    """Return rows that a report may cite: its evidence, the rows of its context, and those that reports in it cite."""
     citable: dict[str, dict[int, set[int]]] = defaultdict(dict)
     for row in material.rows:
         citable[row.section][row.number] = set()
@@ -129,7 +129,8 @@ def community_reports(
     encoding: str = "o200k_base",
     removed: list[str] | None = None,
 ) -> pl.DataFrame:
-    """The rows of community_reports of `inputs.communities`, written by `write`, whose fingerprint is `reporter`.
+    """Return the rows of community_reports of `inputs.communities`, written by `write`, whose fingerprint is
+    `reporter`.
 
     `max_tokens` is the limit of each context. References to unknown rows are added to `removed`.
     """
@@ -209,7 +210,7 @@ def _materials(
 def _report_frame(
     records: Sequence[ReportRecord], communities: pl.DataFrame, reporter: str, encoding: str
 ) -> pl.DataFrame:
-    """The table's rows of `records`, one per row of `communities`, in the same order."""
+    """Return the table's rows of `records`, one per row of `communities`, in the same order."""
     written: dict[str, Sequence[object]] = {
         "id": [stable_id("community_report", key) for key in communities["id"]],
         "title": [record.title for record in records],

@@ -156,12 +156,14 @@ class _Document:
         return bool(self.units[short] & self.units[full]) or self.in_header.get(full, False)
 
     def bearer(self, full: str, short: str) -> str:
-        """The full name, of another document, that a surname stands for, or "": one of them is evidently a person's."""
+        """Return the full name, of another document, that a surname stands for, or "": one of them is evidently a
+        person's.
+        """
         evident = short in self.people or full.split(" ")[0] in word_list("given_names")
         return full if evident else ""
 
     def person(self, full: str, short: str) -> str:
-        """The full name that a surname stands for, or "".
+        """Return the full name that a surname stands for, or "".
 
         A more frequent word stands for a longer name only if that is evidently a person's: a stray word before a name
         makes a longer name, too.
@@ -178,7 +180,7 @@ def _may_be_one(short: str, full: str) -> bool:
 def _full_forms(
     keys: Iterable[str], types: Mapping[str, str]
 ) -> tuple[dict[str, list[str]], dict[str, list[str]], Callable[[str], list[str]]]:
-    """The document's names of several words: people by surname and by given name, and others by abbreviation."""
+    """Return the document's names of several words: people by surname and by given name, and others by abbreviation."""
     bearers: dict[str, list[str]] = defaultdict(list)
     by_given_name: dict[str, list[str]] = defaultdict(list)
     others: dict[int, list[str]] = defaultdict(list)
@@ -204,5 +206,5 @@ def _full_forms(
 
 
 def _only(names: Sequence[str]) -> str:
-    """The one name, unless it is none, several, or a woman's by her husband's surname ("mrs cratchit")."""
+    """Return the one name, unless it is none, several, or a woman's by her husband's surname ("mrs cratchit")."""
     return names[0] if len(names) == 1 and names[0].split()[0] not in TITLED else ""

@@ -9,7 +9,7 @@ ENTITY_TOKENS = 28
 
 
 def texts_of(kind: str, title: str, text: str, members: Collection[object] | None) -> Sequence[str]:
-    """The texts whose vectors, with those of `members`, sum up to the vector of a row.
+    """Return the texts whose vectors, with those of `members`, sum up to the vector of a row.
 
     Of a text unit its context, which is its title here, and its text. Of an entity two, see `entity_texts`. Half of a
     report is its title and summary, the other half the entities that it is about, its members. The report on a pair
@@ -25,5 +25,5 @@ def texts_of(kind: str, title: str, text: str, members: Collection[object] | Non
 
 
 def entity_texts(title: str, description: str) -> Sequence[str]:
-    """The texts whose vectors' mean is an entity's: its title, and as in GraphRAG "title:description", shortened."""
+    """Return texts whose vectors' mean is an entity's: its title, and as in GraphRAG "title:description", shortened."""
     return title, f"{title}:{cut_text(description, ENTITY_TOKENS)}"

@@ -106,7 +106,7 @@ def recluster(
     keep_divisions: bool = False,
     last_fresh: FreshRun | None = None,
 ) -> Reclustered:
-    """The communities of a graph, with minimal changes to those of the last run.
+    """Return the communities of a graph, with minimal changes to those of the last run.
 
     `relationships` has source_id, target_id, weight; direction is ignored, weights of the same pair are summed,
     self-loops do not count. An entity without relationships is a community of its own. `previous_members` has `level,
@@ -178,7 +178,9 @@ class _Change(NamedTuple):
 def _since_last(
     ids: pl.Series, edges: Ints, weights: Floats, previous_members: pl.DataFrame, previous_edges: pl.DataFrame
 ) -> tuple[_Change, list[Ints], Flags]:
-    """What has changed, the `_levels` before, and which nodes may move at level 0: new ones, and the frontier."""
+    """Return what has changed, the `_levels` before, and which nodes may move at level 0: new ones, and the
+    frontier.
+    """
     then = [previous_members["entity_id"], previous_edges["source_id"], previous_edges["target_id"]]
     names = pl.concat([column.rename("entity_id") for column in then]).unique()
     all_ids = pl.concat([ids, names.filter(~names.is_in(ids.implode())).sort()])  # the deleted ones come last
@@ -319,7 +321,7 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: Clus
 def _contracted(
     labels: Ints, free: Flags, edges: Ints, weights: Floats
 ) -> tuple[igraph.Graph, list[float], Ints, Ints]:
-    """The graph with all fixed nodes contracted, on which Leiden moves the free nodes in the same way.
+    """Return the graph with all fixed nodes contracted, on which Leiden moves the free nodes in the same way.
 
     It has one node for each community near a free node, standing for its members that are not free, then one
     for all the rest, then the free nodes. Loops stand for the edges between nodes that are not free, so that

@@ -193,7 +193,7 @@ def _no_date(stated: str, column: str) -> tuple[str, str]:
 
 
 def _title(record: Record, source: str) -> str:
-    """The document's own title on one line; else the file's name, with the row's number if it has rows."""
+    """Return the document's own title on one line; else the file's name, with the row's number if it has rows."""
     title = " ".join(record.title.split()) if record.title else ""
     if title:
         return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
@@ -206,7 +206,7 @@ def _row_name(source: str, row_number: int) -> str:
 
 
 def given_titles(documents: pl.DataFrame) -> pl.Series:
-    """The titles of documents (columns as `DOCUMENTS`); null where a file name and row number are used instead.
+    """Return the titles of documents (columns as `DOCUMENTS`); null where a file name and row number are used instead.
 
     The number of a row says nothing about the document's subject.
     """

@@ -52,12 +52,14 @@ def is_facts(path: str) -> bool:
 
 
 def reading_options(options: LoadOptions) -> LoadOptions:
-    """The options with which a file of facts is read: each row with all its columns."""
+    """Return the options with which a file of facts is read: each row with all its columns."""
     return replace(options, text_column=WHOLE_ROW, title_column=WHOLE_ROW)
 
 
 def with_facts(items: Iterable[Record | Problem], options: LoadOptions) -> Iterator[Record | Problem]:
-    """The rows of a file of facts with their fact in `raw_data`; those without, or with a wrong value, are problems."""
+    """Yield the rows of a file of facts with their fact in `raw_data`; those without, or with a wrong value, are
+    problems.
+    """
     for item in items:
         if isinstance(item, Problem):
             yield item
@@ -79,7 +81,7 @@ def with_facts(items: Iterable[Record | Problem], options: LoadOptions) -> Itera
 
 
 def _fact_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The fact of a row without empty fields; None if it lacks one that it needs."""
+    """Return the fact of a row without empty fields; None if it lacks one that it needs."""
     texts = {name.strip().lower(): _text(value) for name, value in row.items()}
     is_pair = texts.get("source") and texts.get("target")
     kind = texts.get("kind", "").lower() or ("relationship" if is_pair else "entity")
@@ -117,7 +119,7 @@ def _strength(text: str) -> float | None:
 
 
 def _date(text: str) -> str | None:
-    """The date in ISO 8601: a day, or a month or year that is written so."""
+    """Return the date in ISO 8601: a day, or a month or year that is written so."""
     date = iso_date(text)
     return date if date and (date == text or len(date) == len("YYYY-MM-DD")) else None
 
@@ -134,7 +136,7 @@ _PARSED: dict[str, tuple[Callable[[str], object], str]] = {
 
 
 def extract_own_facts(documents: pl.DataFrame, text_units: pl.DataFrame, units: pl.DataFrame) -> Extraction:
-    """The facts of the documents of facts, each in its first text unit.
+    """Return the facts of the documents of facts, each in its first text unit.
 
     Args:
         units: the text units as `extract_text_units` takes them.

@@ -78,7 +78,7 @@ def _lines(section: str, rows: pl.DataFrame, columns: str, source: str, target: 
 
 
 def csv_line(*columns: str) -> pl.Expr:
-    """The columns as one comma-separated line; a text with a comma, quote or line break is quoted."""
+    """Return the columns as one comma-separated line; a text with a comma, quote or line break is quoted."""
     parts = []
     for name in columns:
         text = pl.col(name).cast(pl.String).fill_null("").str.replace_all(_NOT_ONE_SPACE, " ")
@@ -88,7 +88,7 @@ def csv_line(*columns: str) -> pl.Expr:
 
 
 def with_date(rows: pl.DataFrame, line: pl.Expr) -> pl.Expr:
-    """The line, and the date of the row's document behind it if there is one."""
+    """Return the line, and the date of the row's document behind it if there is one."""
     if "document_date" not in rows.columns:
         return line
     return pl.concat_str(line, pl.col("document_date").cast(pl.String), separator=",", ignore_nulls=True)
@@ -129,7 +129,7 @@ class Contexts(NamedTuple):
 def fitted_contexts(
     rows: pl.DataFrame, sub_reports: pl.DataFrame, max_tokens: int, encoding: str = "o200k_base"
 ) -> Contexts:
-    """The contexts of the communities that have `rows`, shortened to `max_tokens` each.
+    """Return the contexts of the communities that have `rows`, shortened to `max_tokens` each.
 
     If a community's rows and reports exceed it, each kind gets the rows that fit its share; a row that does not fit is
     skipped, and a kind whose rows are all too long has its first one cut. The rest of the limit goes to the other rows
@@ -158,7 +158,7 @@ def fitted_contexts(
 
 
 def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines of `evidence` inside each community, in the order of its context.
+    """Return the lines of `evidence` inside each community, in the order of its context.
 
     Args:
         members: community, entity_id.
@@ -245,7 +245,7 @@ def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
 
 
 def _fitting(places: list[int], costs: list[int], room: int) -> dict[int, int]:
-    """The places whose costs fit `room` in turn, with their costs; one that does not fit is skipped."""
+    """Return the places whose costs fit `room` in turn, with their costs; one that does not fit is skipped."""
     selected: dict[int, int] = {}
     for place in places:
         if costs[place] <= room:
@@ -255,7 +255,7 @@ def _fitting(places: list[int], costs: list[int], room: int) -> dict[int, int]:
 
 
 def _cut_line(line: str, max_tokens: int, encoding: str) -> str:
-    """A line cut at a sentence; an open quotation is closed."""
+    """Return a line cut at a sentence; an open quotation is closed."""
     cut = cut_text(line, max_tokens - 1, encoding)
     return cut + '"' if cut.count('"') % 2 else cut
 

@@ -58,7 +58,8 @@ def propose_aliases(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) 
 
 
 def _resolved_names(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
-    """What each key of `entity_mentions` stands for in every document: title_key, stands_for, rule, type; sorted.
+    """Return what each key of `entity_mentions` stands for in every document: title_key, stands_for, rule, type;
+    sorted.
 
     rule: null where the name is no alias. type: the most frequent one of the name that it stands for.
     """
@@ -105,7 +106,7 @@ def _resolved_names(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) 
 
 
 def family(key: str) -> str:
-    """What all names that may be one have in common: the last word, without the ending of a plural.
+    """Return what all names that may be one have in common: the last word, without the ending of a plural.
 
     >>> family("submarine cables"), family("the Submarine-Cable (1866)")
     ('cabl', 'Cabl')
@@ -117,7 +118,7 @@ def family(key: str) -> str:
 
 
 def without_legal_form(key: str) -> str:
-    """A name without the legal form at its end.
+    """Return a name without the legal form at its end.
 
     >>> without_legal_form("kestrel refrigeration ltd."), without_legal_form("maier gmbh & co. kg")
     ('kestrel refrigeration', 'maier')
@@ -183,18 +184,18 @@ class _Keys:
         return key
 
     def type(self, key: str) -> str:
-        """The most frequent type that says something, ties by name; "NAME" when none does."""
+        """Return the most frequent type that says something, ties by name; "NAME" when none does."""
         if key not in self.best_types:
             specific = [(-n, name) for name, n in self.types[key].items() if name not in UNTYPED]
             self.best_types[key] = min(specific)[1] if specific else "NAME"
         return self.best_types[key]
 
     def preferred(self, keys: Iterable[str]) -> str:
-        """The most frequent key, then the shortest, then by name."""
+        """Return the most frequent key, then the shortest, then by name."""
         return min(keys, key=lambda key: (-self.counts[key], len(key), key))
 
     def merge(self, rule: str, pairs: Iterable[tuple[str, str]]) -> None:
-        """Makes each (alias, canonical) one key, which later rules see with the counts of both."""
+        """Make each (alias, canonical) one key, which later rules see with the counts of both."""
         for alias, canonical in sorted(pairs):
             alias, canonical = self.root(alias), self.root(canonical)
             if alias == canonical or (rule in _GUESSES and self.units[alias] & self.units[canonical]):
@@ -206,7 +207,7 @@ class _Keys:
 
 
 def _articles(keys: _Keys) -> Pairs:
-    """ "the great eastern" is "great eastern"."""
+    """Return "the great eastern" is "great eastern"."""
     return [(key, key[4:]) for key in keys.counts if key.startswith("the ") and key[4:] in keys.counts]
 
 
@@ -219,7 +220,7 @@ def _spellings(keys: _Keys) -> Pairs:
 
 
 def _form(key: str) -> str:
-    """A name without what its spellings differ in."""
+    """Return a name without what its spellings differ in."""
     if not _SPELLED.search(key):
         return key
     return _LETTERS.sub(r"\1", " ".join(_MARKS.sub(" ", key).replace("&", " and ").split()))  # "j w brett": "jw brett"

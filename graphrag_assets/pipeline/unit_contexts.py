@@ -40,12 +40,14 @@ class Outline:
         return next((table.header for table in self._tables if table.start < start < table.end), "")
 
     def within(self, start: int, end: int) -> list[str]:
-        """The headings that begin from character `start` on and before `end`."""
+        """Return the headings that begin from character `start` on and before `end`."""
         first, last = bisect_left(self._starts, start), bisect_left(self._starts, end)
         return [path[-1].title for path in self._paths[first:last]]
 
     def path(self, start: int) -> list[str]:
-        """The headings in force at character `start`, outermost first; of a heading that begins there, its parents."""
+        """Return the headings in force at character `start`, outermost first; of a heading that begins there, its
+        parents.
+        """
         place = bisect_right(self._starts, start) - 1
         path = self._paths[place] if place >= 0 else ()
         if path and path[-1].start == start:
@@ -74,12 +76,12 @@ def _shortened(part: str) -> str:
 
 
 def outlines_of(documents: pl.DataFrame) -> dict[str, Outline]:
-    """The outlines of documents (id, text), by id."""
+    """Return the outlines of documents (id, text), by id."""
     return {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
 
 
 def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
-    """The context of each text unit: the title of its document, then the headings in force where it begins.
+    """Return the context of each text unit: the title of its document, then the headings in force where it begins.
 
     Metadata of the document follows in parentheses. A text unit that begins within a table has the
     names of its columns, too.
@@ -100,7 +102,7 @@ def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], t
 
 
 def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
-    """The headings above and in each text unit, led by the title of its document; each once, in order.
+    """Return the headings above and in each text unit, led by the title of its document; each once, in order.
 
     Args:
         documents: id, title (null: it has none).
@@ -139,7 +141,8 @@ _LAST_FIRST = re.compile(r"([\w'’-]+), (\w[\w .'’-]*)")
 
 
 def metadata_text(raw_data: str | None, columns: Sequence[str]) -> str:
-    """The named columns of a row that have a value, in the order of `columns`; of mails, sender and receivers, too.
+    """Return the named columns of a row that have a value, in the order of `columns`; of mails, sender and receivers,
+    too.
 
     >>> metadata_text('{"year": 1866, "ships": ["Albany", "Medway"], "note": null}', ("ships", "year", "note"))
     'ships: Albany, Medway; year: 1866'
@@ -162,13 +165,13 @@ def metadata_texts(raw_data: pl.Series, columns: Sequence[str]) -> pl.Series:
 
 
 def correspondents(raw_data: pl.Series) -> pl.Series:
-    """The names of sender and receivers of mails, one a line; empty for other rows, which have no address there."""
+    """Return names of sender and receivers of mails, one a line; empty for other rows, which have no address there."""
     names = [_names_of(json.loads(row)) if row and '"from"' in row and "@" in row else "" for row in raw_data]
     return pl.Series("correspondents", names, dtype=pl.String)
 
 
 def _names_of(mail: dict[str, Any]) -> str:
-    """The names that stand before addresses.
+    """Return the names that stand before addresses.
 
     >>> _names_of({"from": "Ada Lund (Sales) <ada@example.org>", "to": '"Voss, Ben" <ben@example.org>, c@example.org'})
     'Ada Lund\\nBen Voss'

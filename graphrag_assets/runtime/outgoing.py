@@ -49,7 +49,7 @@ _secrets_of_code: set[str] = set()
 
 
 def without_credentials(text: str) -> str:
-    """The text with its URLs shortened to the places that they name: no user, no password, no query.
+    """Return the text with its URLs shortened to the places that they name: no user, no password, no query.
 
     A password may contain @ and /, as those of databases do.
 
@@ -70,7 +70,7 @@ def keep_secret(value: str | None) -> None:
 
 
 def mask(text: str) -> str:
-    """The text without secrets in use, credentials in URLs, and anything that looks like a key.
+    """Return the text without secrets in use, credentials in URLs, and anything that looks like a key.
 
     Masking twice changes nothing more.
     """
@@ -102,7 +102,7 @@ class ReplyMasker:
         self._pending = ""
 
     def feed(self, piece: str, last: bool = False) -> str:
-        """What may be shown now; the last word is kept back until it is complete."""
+        """Return what may be shown now; the last word is kept back until it is complete."""
         text = self._pending + piece
         end = len(text) if last else _LAST_WORD.search(text).start()  # type: ignore[union-attr]  # matches always
         self._pending = text[end:]
@@ -110,17 +110,17 @@ class ReplyMasker:
 
 
 def mask_reply(text: str) -> str:
-    """A model's whole reply, masked as by `ReplyMasker`."""
+    """Return a model's whole reply, masked as by `ReplyMasker`."""
     return re.sub(_pattern_of_no_words(_of_environment().union(_secrets_of_code)), MASK, text)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables whose names do not say that they are secret, for processes that need none."""
+    """Return the variables whose names do not say that they are secret, for processes that need none."""
     return {name: value for name, value in environment.items() if not _SECRET_NAME.search(name)}
 
 
 def _of_environment() -> frozenset[str]:
-    """The secrets in the environment and `.env`."""
+    """Return the secrets in the environment and `.env`."""
     version = None
     with contextlib.suppress(OSError):
         file = Path(".env").stat()
@@ -130,7 +130,7 @@ def _of_environment() -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1)
 def _secrets(environment: tuple[tuple[str, str], ...], _: object) -> frozenset[str]:
-    """The secrets in an environment and a version of `.env`. Each reply of a model asks for them."""
+    """Return the secrets in an environment and a version of `.env`. Each reply of a model asks for them."""
     secrets: set[str] = set()
     for name, value in (dotenv_values(".env") | dict(environment)).items():
         if value and "://" in value:
@@ -163,7 +163,7 @@ def _pattern_of_no_words(secrets: frozenset[str]) -> str:
 
 
 def _pattern(secrets: Set[str]) -> str:
-    """A pattern of the secrets in all forms in which they are echoed, the longest first."""
+    """Return a pattern of the secrets in all forms in which they are echoed, the longest first."""
     forms: set[str] = set()
     for plain in secrets | set(map(unquote, secrets)):
         in_json = json.dumps(plain)[1:-1]
@@ -185,7 +185,7 @@ _CHARACTER = re.compile(r"&(?=#?\w+;)")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters as symbols.
+    r"""Return the text with control characters as symbols.
 
     >>> printable("a\x1b[31mb")
     'a␛[31mb'
@@ -194,12 +194,12 @@ def printable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The text without secrets and control characters: what a message may have."""
+    """Return the text without secrets and control characters: what a message may have."""
     return printable(mask(text))
 
 
 def listed(names: Sequence[str], most: int = 20, separator: str = ", ") -> str:
-    """The names in one line; of more than `most` the first ones, and how many there are besides.
+    """Return the names in one line; of more than `most` the first ones, and how many there are besides.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
@@ -213,7 +213,7 @@ def _symbol(code: int) -> str:
 
 
 def as_markdown(text: str) -> str:
-    r"""The text as one line of Markdown that shows it literally; secrets are masked.
+    r"""Return the text as one line of Markdown that shows it literally; secrets are masked.
 
     >>> print(as_markdown("![x](https://e.example) | <b>\x1b[1m"))
     \!\[x\](https\://e.example) \| &lt;b>␛\[1m
@@ -236,7 +236,7 @@ def _without_html(text: str) -> str:
 
 
 def literal_markdown(text: str) -> str:
-    """The text as Markdown that shows it line by line as it is; secrets are masked."""
+    """Return the text as Markdown that shows it line by line as it is; secrets are masked."""
     literal = shown(text)
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", literal)), 3)
     return f"{fence}\n{literal}\n{fence}"

@@ -34,7 +34,7 @@ class Progress:
             log.info("%s", self.line(now - self._began))
 
     def line(self, seconds: float) -> str:
-        """The progress message after so many seconds: done and total, rate, tokens, cost, and the time left."""
+        """Return the progress message after so many seconds: done and total, rate, tokens, cost, and the time left."""
         rate = self.done / seconds if seconds else 0.0
         parts = [f"{self.done:,} of {self.total:,} {self.what}", f"{rate:.1f} per second"]
         if self._used and self._before:

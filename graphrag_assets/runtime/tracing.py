@@ -54,7 +54,7 @@ def start_tracing(export_seconds: float | None = None) -> None:
 def span(
     name: str, attributes: Attributes | None = None, *, current: bool = True, client: bool = False
 ) -> Iterator[Annotate]:
-    """A span of the block; yields the function that adds attributes. An error is named by its class alone.
+    """Yield a span of the block; yields the function that adds attributes. An error is named by its class alone.
 
     Args:
         current: spans inside the block are its children. Not for the block of a generator, which shares its context

@@ -23,7 +23,7 @@ UsageByTask = Mapping[str, Mapping[str, float]]
 
 
 def batches_of(working: IndexDatabase, batch: str, sources: Sequence[str]) -> list[str]:
-    """The batch, and those that hold documents of these files: another option `batch_by` may have moved them."""
+    """Return the batch, and those that hold documents of these files: another option `batch_by` may have moved them."""
     query = "SELECT DISTINCT batch FROM documents WHERE source IN (SELECT unnest($sources::VARCHAR[]))"
     return sorted({batch, *working.read(query, {"sources": list(sources)})["batch"]})
 
@@ -31,7 +31,7 @@ def batches_of(working: IndexDatabase, batch: str, sources: Sequence[str]) -> li
 def known_facts(
     working: IndexDatabase, batches: Sequence[str], sources: Sequence[str], extractor: str
 ) -> list[pl.DataFrame]:
-    """The stored facts of text units of these files, in any of the batches, that `extractor` has extracted.
+    """Return the stored facts of text units of these files, in any of the batches, that `extractor` has extracted.
 
     Returns:
         text_units (id, headings, and title, language, document_date and raw_data of the document) and the tables
@@ -51,7 +51,7 @@ def known_facts(
 
 
 def languages_extracted_by(working: IndexDatabase, extractor: str) -> pl.Series:
-    """The language of each document with a text unit whose extractor has a name that begins with `extractor`."""
+    """Return the language of each document with a text unit whose extractor has a name that begins with `extractor`."""
     return working.read(
         "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units "
         "WHERE starts_with(extractor, $extractor))",
@@ -60,7 +60,7 @@ def languages_extracted_by(working: IndexDatabase, extractor: str) -> pl.Series:
 
 
 def recorded_errors(working: IndexDatabase, batches: Sequence[str], *stages: str) -> pl.DataFrame:
-    """The rows of index_errors of the batches' text units in `stages`, such as extract, context or `LOSS_STAGES`."""
+    """Return rows of index_errors of the batches' text units in `stages`, such as extract, context or `LOSS_STAGES`."""
     return working.read(
         "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch IN (SELECT unnest($batches::VARCHAR[])) "
         "AND stage IN (SELECT unnest($stages))",
@@ -187,12 +187,12 @@ def trim_runs(connection: duckdb.DuckDBPyConnection, rows: int = 10_000) -> None
 
 
 def inputs_of(connection: duckdb.DuckDBPyConnection) -> str:
-    """The revision of the batches: tables that were derived from another one are out of date."""
+    """Return the revision of the batches: tables that were derived from another one are out of date."""
     return str(one_value(connection, "SELECT revision FROM index_state"))
 
 
 def stages_behind(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The stages whose tables a publication needs, and that were derived from another revision of the batches."""
+    """Return stages whose tables a publication needs, and that were derived from another revision of the batches."""
     derived = dict(connection.execute("SELECT stage, inputs FROM refresh_state").fetchall())
     present = inputs_of(connection)
     return [stage for stage in PUBLISHED_STAGES if derived.get(stage) != present]
@@ -210,7 +210,7 @@ def remove_inputs(connection: duckdb.DuckDBPyConnection, stage: str) -> None:
 
 
 def recorded_inputs(working: IndexDatabase, stage: str) -> str | None:
-    """The inputs that `stage` was last made from; None before its first run."""
+    """Return the inputs that `stage` was last made from; None before its first run."""
     with working.connect() as connection:
         return recorded(connection, stage)
 

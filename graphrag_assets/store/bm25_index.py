@@ -128,7 +128,7 @@ def _count_words(connection: duckdb.DuckDBPyConnection, texts: pl.DataFrame, lan
 
 
 def _stemmed(words: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `words` (language, word, number) in the index: number, term, forms."""
+    """Return the rows of `words` (language, word, number) in the index: number, term, forms."""
     parts = [
         part.with_columns(pl.Series("term", list(map(fold, stems(part["word"].to_list(), str(language)))), pl.String))
         for (language,), part in words.group_by("language")

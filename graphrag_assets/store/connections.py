@@ -73,7 +73,7 @@ def refuse_other_version(connection: duckdb.DuckDBPyConnection, table: str, path
 
 @contextlib.contextmanager
 def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a database in memory with the publications attached, read-only, under their names."""
+    """Yield a connection to a database in memory with the publications attached, read-only, under their names."""
     with duckdb.connect(config=NO_EXTENSIONS) as connection:
         for name, path in paths.items():
             if not path.is_file():
@@ -93,7 +93,9 @@ def is_below(file: Path, megabytes: int) -> bool:
 
 @contextlib.contextmanager
 def in_memory(file: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to an empty database, to attach `file` to; what exceeds `memory` is spilled beside the file."""
+    """Yield a connection to an empty database, to attach `file` to; what exceeds `memory` is spilled beside the
+    file.
+    """
     spilled = str((file.parent / SPILL_FOLDER).absolute())
     config = {**CONNECTION_CONFIG, "memory_limit": memory, "temp_directory": spilled}
     if is_below(file, 512):  # for short statements, distributing work costs the most
@@ -108,7 +110,7 @@ def in_memory(file: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @functools.lru_cache(maxsize=2)
 def _kept(process: int, thread: int, *config: tuple[str, Any]) -> duckdb.DuckDBPyConnection:
-    """An empty database of this thread: to make one takes ten times as long as to attach a file to it.
+    """Return an empty database of this thread: to make one takes ten times as long as to attach a file to it.
 
     Threads have their own, since what one attaches has its name in all connections of a database.
     """
@@ -117,7 +119,7 @@ def _kept(process: int, thread: int, *config: tuple[str, Any]) -> duckdb.DuckDBP
 
 @contextlib.contextmanager
 def opened(connection: duckdb.DuckDBPyConnection, file: Path, name: str, options: str = "READ_ONLY") -> Iterator[None]:
-    """The file is attached as `name`, and in use. After an exception it is detached too: others may wait for it."""
+    """Yield file is attached as `name`, and in use. After an exception it is detached too: others may wait for it."""
     close = f"USE {one_value(connection, 'SELECT current_database()')}; DETACH {name}"
     connection.execute(f"ATTACH {literal(file)} AS {name} ({options}); USE {name}")
     try:
@@ -130,7 +132,7 @@ def opened(connection: duckdb.DuckDBPyConnection, file: Path, name: str, options
 
 
 def one_value(connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object] | None = None) -> Any:
-    """The only value of a query's result."""
+    """Return the only value of a query's result."""
     ((value,),) = connection.execute(query, dict(parameters or {})).fetchall()
     return value
 
@@ -192,7 +194,8 @@ def interrupts_raised() -> Iterator[None]:
 
 
 def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:
-    """The result of `work`, which executes statements of `connection`; a signal ends them, and its error is raised.
+    """Return the result of `work`, which executes statements of `connection`; a signal ends them, and its error is
+    raised.
 
     Python handles signals in the main thread, and DuckDB may work there for minutes without letting it. So the main
     thread waits, with a timeout: a signal that the system gives to another thread does not end an unlimited wait.

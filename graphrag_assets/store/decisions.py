@@ -64,18 +64,18 @@ _DECISION = TypeAdapter(Decision)
 
 
 def pair_key(one: str, other: str) -> Key:
-    """The key of a decision on two names, in either order."""
+    """Return the key of a decision on two names, in either order."""
     return ("pair", *sorted((one, other)))
 
 
 def read_decisions(index_folder: Path) -> list[Decision]:
-    """The decisions, sorted by their keys."""
+    """Return the decisions, sorted by their keys."""
     return list(_read(index_folder / FILE).values())
 
 
 @contextlib.contextmanager
 def changing_decisions(index_folder: Path) -> Iterator[dict[Key, Decision]]:
-    """The decisions by key, to be changed: they are written at the end unless the block raises.
+    """Yield the decisions by key, to be changed: they are written at the end unless the block raises.
 
     No other process changes them meanwhile.
     """

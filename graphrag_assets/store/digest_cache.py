@@ -40,7 +40,7 @@ class DigestCache:
 
     @classmethod
     def load(cls, path: Path, location: str) -> "DigestCache":
-        """The cache of the input folder at `location`; empty if the file is missing or broken."""
+        """Return the cache of the input folder at `location`; empty if the file is missing or broken."""
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
             entries = stored["batches"] if stored["location"] == location else {}
@@ -49,7 +49,7 @@ class DigestCache:
             return cls(path, location)
 
     def digest(self, folder: Input, batch: str, files: list[SourceFile], afresh: bool = False) -> str:
-        """The digest of a batch that has these files; `afresh`: from their content."""
+        """Return the digest of a batch that has these files; `afresh`: from their content."""
         signature = stable_id(*(part for file in files for part in (file.path, file.size, file.modified, file.version)))
         entry = self._known.get(batch)
         if entry is None or entry.signature != signature:

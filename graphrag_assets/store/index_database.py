@@ -85,7 +85,7 @@ class IndexDatabase:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """An open connection with exclusive access to the database. For short work only."""
+        """Yield an open connection with exclusive access to the database. For short work only."""
         with (
             self.lock(),
             interrupts_raised(),
@@ -119,7 +119,7 @@ class IndexDatabase:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction, rolled back on an exception or a crash."""
+        """Yield a connection inside one transaction, rolled back on an exception or a crash."""
         with self.connect() as connection:
             connection.execute("BEGIN")
             try:
@@ -131,11 +131,11 @@ class IndexDatabase:
             connection.execute("COMMIT")
 
     def read(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """The result of one query."""
+        """Return the result of one query."""
         return self.read_all(query, parameters=parameters)[0]
 
     def content_versions(self, tables: Iterable[str]) -> dict[str, str]:
-        """The version of the rows of each table, by its name: equal contents have equal versions.
+        """Return the version of the rows of each table, by its name: equal contents have equal versions.
 
         A version is the number of rows and the exclusive or of their hashes, so it does not depend on their order.
         """
@@ -178,7 +178,9 @@ class IndexDatabase:
 
 @contextlib.contextmanager
 def _attached(path: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the file at `path` attached for the duration of the context; makes it if it is missing."""
+    """Yield a connection with the file at `path` attached for the duration of the context; makes it if it is
+    missing.
+    """
     refuse_path(path)
     refuse_denied(path, os.R_OK | os.W_OK)
     if not path.exists():
@@ -308,7 +310,7 @@ def _create(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame
 
 
 def _row_hash(table: Table) -> str:
-    """A hash of a row as SQL. DuckDB's is the same of a null list, an empty one, and one of a null."""
+    """Return a hash of a row as SQL. DuckDB's is the same of a null list, an empty one, and one of a null."""
     parts = []
     for column in table.columns:
         name = identifier(column.name)

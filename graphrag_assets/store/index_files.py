@@ -27,7 +27,7 @@ SECONDS_BETWEEN_LINES = 600.0
 
 
 def lock_file(index_folder: Path, name: str) -> Path:
-    """The file of the lock `name`; its folder is created if it is missing."""
+    """Return the file of the lock `name`; its folder is created if it is missing."""
     for folder in (index_folder, index_folder / LOCKS):  # made as a parent, it would be open to other users
         make_folder(folder)
     file = index_folder / LOCKS / f"{name}.lock"
@@ -76,7 +76,8 @@ _mine = set[str]()
 
 @contextlib.contextmanager
 def replacing(place: Path) -> Iterator[Path]:
-    """A path to write a file or link at, which replaces what is at `place` at the end of the block unless it raises.
+    """Yield a path to write a file or link at, which replaces what is at `place` at the end of the block unless it
+    raises.
 
     Only the owner may read the file: it holds what the documents say. Drafts that killed processes left are removed.
     """
@@ -122,7 +123,7 @@ def refuse_folder(place: Path) -> None:
 
 
 def leftovers(*folders: Path) -> list[Path]:
-    """The drafts in these folders that killed processes left."""
+    """Return the drafts in these folders that killed processes left."""
     return [path for folder in folders for path in folder.glob(f"{PREFIX}*") if not _is_used(path.name)]
 
 
@@ -147,18 +148,18 @@ _NUMBERED = re.compile(r"graphrag-(\d+)\.duckdb")
 
 
 def kept_publications(index_folder: Path) -> list[int]:
-    """The numbers of the kept publications, in order. Other files in their folder do not count."""
+    """Return the numbers of the kept publications, in order. Other files in their folder do not count."""
     matches = (_NUMBERED.fullmatch(path.name) for path in (index_folder / PUBLICATIONS).glob("*") if path.is_file())
     return sorted(int(match[1]) for match in matches if match)
 
 
 def publication_file(index_folder: Path, number: int) -> Path:
-    """The file of publication `number`."""
+    """Return the file of publication `number`."""
     return index_folder / PUBLICATIONS / f"graphrag-{number}.duckdb"
 
 
 def current_number(index_folder: Path) -> int | None:
-    """The number of the publication that readers see; None before the first."""
+    """Return the number of the publication that readers see; None before the first."""
     pointer = index_folder / POINTER
     refuse_folder(pointer)
     try:

@@ -50,13 +50,13 @@ class SourceFile:
     _hashes: list[str] = field(default_factory=list, repr=False, compare=False)
 
     def read(self) -> bytes:
-        """The file's content. Raises OSError, for a file that is refused RefusedFileError."""
+        """Return the file's content. Raises OSError, for a file that is refused RefusedFileError."""
         content = b"".join(self._chunks(max(self.size + 1, 2**20)))
         self._hashes[:] = [blake2b(content, digest_size=16).hexdigest()]
         return content
 
     def content_hash(self) -> str:
-        """The hash of what `read` returned last, so that no file is read twice; before, of the content.
+        """Return the hash of what `read` returned last, so that no file is read twice; before, of the content.
 
         Raises OSError.
         """
@@ -70,7 +70,7 @@ class SourceFile:
         return self._hashes[0]
 
     def _chunks(self, size: int) -> Iterator[bytes]:
-        """The content in chunks of at most `size` bytes, refused once it is too long: the file may have grown."""
+        """Yield the content in chunks of at most `size` bytes, refused once it is too long: the file may have grown."""
         if self.refused:
             raise self.refused
         n_read = 0
@@ -109,7 +109,7 @@ class Input(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of all batches, also of those that cannot be partition keys."""
+        """Return the names of all batches, also of those that cannot be partition keys."""
 
     @abstractmethod
     def has(self, batch: str) -> bool:
@@ -117,14 +117,14 @@ class Input(ABC):
 
     @abstractmethod
     def files(self, batch: str) -> Iterator[SourceFile]:
-        """The files of a batch, by path; none for a batch that is not there."""
+        """Return the files of a batch, by path; none for a batch that is not there."""
 
     @abstractmethod
     def open(self, location: UPath | str) -> BinaryIO:
         """Open a file for reading. Raises OSError."""
 
     def batches(self) -> list[str]:
-        """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
+        """Return the names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
         return sorted(usable(self.names()))
 
     def listed(self) -> Iterator[BatchFiles]:
@@ -136,11 +136,11 @@ class Input(ABC):
                 yield BatchFiles(batch, [], str(error))
 
     def unusable_names(self) -> list[UnusableName]:
-        """What is no batch because of its name, for `index_errors`."""
+        """Return what is no batch because of its name, for `index_errors`."""
         return unusable(self.names(), "Rename the file or folder.")
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
-        """A hash of the paths and contents of a batch: another one means that something in it has changed.
+        """Return a hash of the paths and contents of a batch: another one means that something in it has changed.
 
         `files`: those of the batch, where they are listed already.
         """
@@ -164,17 +164,17 @@ class Input(ABC):
 
 
 def usable(names: Iterable[str]) -> list[str]:
-    """The names that can be partition keys."""
+    """Return the names that can be partition keys."""
     return [name for name in names if _name_error(name) is None]
 
 
 def unusable(names: Iterable[str], hint: str) -> list[UnusableName]:
-    """The names that cannot be partition keys; `hint`: what to do about them."""
+    """Return the names that cannot be partition keys; `hint`: what to do about them."""
     return [UnusableName(printable(name), error, hint) for name in names if (error := _name_error(name))]
 
 
 def hashed_name(key: str, n: int) -> str:
-    """The name of one of `n` batches, by the MD5 of a key."""
+    """Return the name of one of `n` batches, by the MD5 of a key."""
     number = int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % n
     return str(number).zfill(len(str(n - 1)))
 
@@ -270,7 +270,7 @@ class InputFolder(Input):
         return by_path.get(kind)
 
     def _found(self, batch: str | None = None) -> Iterator[_Found]:
-        """What is in the folder at any depth and counts, or of it what is in a batch."""
+        """Yield what is in the folder at any depth and counts, or of it what is in a batch."""
         batch_of, above = self._batch_of, frozenset({str(UPath(self.location).resolve())})
         for entry in self._entries(None if batch_of else batch):
             for file in self._walk(entry, printable(entry.name), above):
@@ -291,7 +291,7 @@ class InputFolder(Input):
         return root
 
     def _entries(self, name: str | None = None) -> list[UPath]:
-        """The entries of the folder that can hold files of the pattern, or the one of this name."""
+        """Return the entries of the folder that can hold files of the pattern, or the one of this name."""
         root = self._root()
         with _readable(root):
             if name is None or not root.is_dir():
@@ -303,7 +303,7 @@ class InputFolder(Input):
             return [entry for entry in entries if re.search(self.pattern, printable(entry.name)) or entry.is_dir()]
 
     def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Found]:
-        """What is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
+        """Yield what is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
         if entry.is_symlink() and not self._holds(os.path.realpath(str(entry))):
             yield _Found(path, entry, _outside())
         elif len(above) > _DEEPEST and entry.is_dir():

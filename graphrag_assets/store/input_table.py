@@ -78,7 +78,7 @@ class InputTable(Input):
         return names
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
-        """A hash of the rows of a batch, which the database has computed, so that none is read for it.
+        """Return a hash of the rows of a batch, which the database has computed, so that none is read for it.
 
         Another version of the database may hash otherwise: then the rows are read again, and nothing changes.
         """
@@ -143,7 +143,7 @@ class InputTable(Input):
         return f"CASE WHEN trim({self._id}) <> '' THEN {name} END"
 
     def _batches(self, value: str) -> dict[str | None, Any]:
-        """An aggregate of the rows of each batch; under None of those without an id."""
+        """Return an aggregate of the rows of each batch; under None of those without an id."""
         return dict(self._select(f"{self._batch}, {value}", tail="GROUP BY 1"))
 
     def _select(self, columns: str, batch: str | None = None, tail: str = "") -> list[tuple[Any, ...]]:

@@ -42,7 +42,7 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
 
 @functools.cache
 def macros_sql() -> str:
-    """The statements that create all macros, with their comments, and own views; own names begin with `own.`."""
+    """Return the statements that create all macros, with their comments, and own views; own names begin with `own.`."""
     accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
     values = {
         "{unspaced}": _re2(text.UNSPACED),

@@ -81,7 +81,7 @@ def _heading_forms(headings: pl.Series) -> pl.DataFrame:
 
 
 def names_of(title: str) -> list[str]:
-    """What a title or heading names: itself, and itself without a qualifier in parentheses at its end."""
+    """Return what a title or heading names: itself, and itself without a qualifier in parentheses at its end."""
     return [name for name in dict.fromkeys([title, without_qualifier(title)]) if name]
 
 

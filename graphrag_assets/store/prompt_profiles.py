@@ -18,13 +18,13 @@ Query = Callable[[str, Mapping[str, Any]], pl.DataFrame]
 
 
 def profile_in_force(query: Query, table: str = PROMPT_PROFILE.name) -> PromptProfile | None:
-    """The adopted profile; None: the built-in prompts."""
+    """Return the adopted profile; None: the built-in prompts."""
     rows = query(f"FROM {table} WHERE adopted", {})
     return profile_of(rows.row(0, named=True)) if rows.height else None
 
 
 def profile_of(row: Mapping[str, Any]) -> PromptProfile:
-    """The profile in a row of the table."""
+    """Return the profile in a row of the table."""
     return TypeAdapter(PromptProfile).validate_python(dict(row))
 
 

@@ -63,7 +63,7 @@ class Reader:
     def query(
         self, query: str, parameters: Mapping[str, Any] | None = None, tables: Mapping[str, pl.DataFrame] | None = None
     ) -> pl.DataFrame:
-        """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`), frames as tables.
+        """Return the result of one SELECT, with DuckDB's types; pass values as parameters (`$name`), frames as tables.
 
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
@@ -118,7 +118,7 @@ class Reader:
         return self._fetch(query, parameters, fetch)
 
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
-        """The first column of a query's result: the fastest way to a list of ids."""
+        """Return the first column of a query's result: the fastest way to a list of ids."""
         return self._fetch(query, parameters, lambda result: [row[0] for row in result.fetchall()])
 
     def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
@@ -130,7 +130,9 @@ class Reader:
     def _fetch(
         self, query: str, parameters: Mapping[str, Any] | None, fetch: Callable[[duckdb.DuckDBPyConnection], Result]
     ) -> Result:
-        """What `fetch` makes of a query's result. Queries are parsed once: it takes a fifth of a short one's time."""
+        """Return what `fetch` makes of a query's result. Queries are parsed once: it takes a fifth of a short one's
+        time.
+        """
         with self._cursor() as cursor:
             (statement,) = self._parsed(query)
             return interruptible(cursor, lambda: fetch(cursor.execute(statement, dict(parameters or {}))))
@@ -220,7 +222,7 @@ def check_text(query: str) -> None:
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """What tells a file from another one that has its name later; an open file keeps it."""
+    """Return what tells a file from another one that has its name later; an open file keeps it."""
     try:
         status = file.stat()
     except OSError:
@@ -245,7 +247,7 @@ class CurrentPublication:
         self._closed = False
 
     def reader(self) -> Reader:
-        """A reader of the current publication. Get one per question, to see the next publication.
+        """Return a reader of the current publication. Get one per question, to see the next publication.
 
         Raises:
             IndexMissing: nothing is published yet.
@@ -265,7 +267,7 @@ class CurrentPublication:
             return self._reader
 
     def _open(self, current: Path) -> "Reader":
-        """A reader of the current publication or, where that is damaged or gone, of the newest whole one."""
+        """Return a reader of the current publication or, where that is damaged or gone, of the newest whole one."""
         try:
             return Reader(current, open_publication(current))
         except StoreError as error:
@@ -293,7 +295,7 @@ class CurrentPublication:
             self._reader = None
 
     def _current_file(self) -> Path:
-        """The file named in CURRENT; without CURRENT, the file behind the stable name."""
+        """Return the file named in CURRENT; without CURRENT, the file behind the stable name."""
         if self.path.is_file():
             return self.path.resolve()
         stable = self.path / STABLE_NAME
@@ -314,7 +316,7 @@ class CurrentPublication:
 
 
 def _index_folder(path: str | Path | None) -> Path:
-    """The index folder of the settings, or of the data folder `path`; any other path as it is."""
+    """Return the index folder of the settings, or of the data folder `path`; any other path as it is."""
     from graphrag_assets.settings import Settings
 
     if path is None:
@@ -328,7 +330,9 @@ def _has_publication(folder: Path) -> bool:
 
 
 def open_publication(path: Path) -> duckdb.DuckDBPyConnection:
-    """An in-memory database with the file attached read-only as `published`, and nothing else within its reach."""
+    """Return an in-memory database with the file attached read-only as `published`, and nothing else within its
+    reach.
+    """
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
     refuse_denied(path)

@@ -196,7 +196,7 @@ def publish(
 
 
 def _options(working: IndexDatabase) -> str:
-    """The options of the publication's file, which only ATTACH can set.
+    """Return the options of the publication's file, which only ATTACH can set.
 
     Row groups of this size let zone maps find the rows of an entity. A log would write all rows twice, and an
     unfinished draft is thrown away. Blocks of 16 kB make the file of a small index three times smaller; that of a large
@@ -215,7 +215,7 @@ def delete_publications(index_folder: Path, numbers: Collection[int]) -> None:
 
 
 def intact_publication(working: IndexDatabase, index_folder: Path) -> Publication | None:
-    """The newest publication, if it was the last one written, and is whole; else None.
+    """Return the newest publication, if it was the last one written, and is whole; else None.
 
     Repairs pointer and link if they do not lead to an intact publication.
     """
@@ -226,7 +226,7 @@ def intact_publication(working: IndexDatabase, index_folder: Path) -> Publicatio
 
 
 def _whole(working: IndexDatabase, index_folder: Path, numbers: list[int]) -> Publication | None:
-    """The newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
+    """Return newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
     newest = publication_file(index_folder, numbers[-1])
     rows = _rows_of(working, newest)
     if rows is None:
@@ -240,7 +240,7 @@ def _whole(working: IndexDatabase, index_folder: Path, numbers: list[int]) -> Pu
 
 
 def _rows_of(working: IndexDatabase, publication: Path) -> dict[str, int] | None:
-    """The rows of each table of a publication; None if the file is damaged."""
+    """Return the rows of each table of a publication; None if the file is damaged."""
     try:
         with in_memory(working.path, working.memory) as connection, opened(connection, publication, "published"):
             return dict(connection.execute(ROWS_PER_TABLE).fetchall())

@@ -60,7 +60,7 @@ FROM file.publication
 
 
 def list_publications(index_folder: Path) -> list[KeptPublication]:
-    """The kept publications, oldest first; none before the first."""
+    """Return the kept publications, oldest first; none before the first."""
     current = current_number(index_folder)
     publications = []
     for number in kept_publications(index_folder):
@@ -93,7 +93,7 @@ def roll_back(index_folder: Path, name: str | int) -> tuple[int, bool]:
 
 
 def state_in_words(index_folder: Path, newest: int, is_new: bool) -> str:
-    """What readers have after a run that has published `newest`, or has found that it has everything already."""
+    """Return what readers have after a run that has published `newest`, or has found that it has everything already."""
     current = current_number(index_folder)
     if is_new or current in (None, newest):
         return f"{'Published' if is_new else 'Up to date'}: publication {newest}, {index_folder / STABLE_NAME}"
@@ -105,7 +105,7 @@ def state_in_words(index_folder: Path, newest: int, is_new: bool) -> str:
 
 
 def resolve(index_folder: Path, name: str) -> int:
-    """The number of the publication called `name`: a number, or one of `WORDS`.
+    """Return the number of the publication called `name`: a number, or one of `WORDS`.
 
     `previous` is the one kept before the current one.
     """
@@ -125,7 +125,7 @@ def resolve(index_folder: Path, name: str) -> int:
 
 
 def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
-    """What differs between two published files, by the views of `sql/compare.sql`.
+    """Return what differs between two published files, by the views of `sql/compare.sql`.
 
     In change_counts, rows that are the same in both count as `kept`.
     """
@@ -138,7 +138,7 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
 
 
 def counts_in_words(counts: pl.DataFrame, what: str) -> str:
-    """What changed of `what` by the view change_counts, such as "2 added, 1 edited, 40 unchanged"."""
+    """Return what changed of `what` by the view change_counts, such as "2 added, 1 edited, 40 unchanged"."""
     numbers = dict(counts.filter(what=what).select("change", "n").iter_rows())
     same = numbers.pop("kept", 0)
     unchanged = f"{same:,} kept" if what == "reports" else f"{same:,} unchanged"
@@ -146,7 +146,7 @@ def counts_in_words(counts: pl.DataFrame, what: str) -> str:
 
 
 def comparison_sql(before: Path, after: Path) -> str:
-    """SQL that makes the views of `compare` in any DuckDB shell."""
+    """Return SQL that makes the views of `compare` in any DuckDB shell."""
     attached = (
         f"ATTACH {literal(path.resolve())} AS {name} (READ_ONLY);\n"
         for name, path in (("before", before), ("after", after))

@@ -42,7 +42,7 @@ class Column(NamedTuple):
     comment: str
 
     def ddl(self) -> str:
-        """The column in `CREATE TABLE`.
+        """Return the column in `CREATE TABLE`.
 
         Ids, keys, names and vectors hardly compress. As they are, they are searched three times as fast, and one vector
         is read ten times as fast.
@@ -100,12 +100,12 @@ def identifier(name: str) -> str:
 
 @functools.cache
 def sql(name: str) -> str:
-    """A file of SQL of this package."""
+    """Return a file of SQL of this package."""
     return files("graphrag_assets.store").joinpath(f"sql/{name}.sql").read_text("utf-8")
 
 
 def _declared() -> tuple[tuple[Table, ...], tuple[Table, ...]]:
-    """The tables of the index, and those of a publication."""
+    """Return the tables of the index, and those of a publication."""
     index, publication = list[Table](), list[Table]()
     for comment, schema, name, place, key, order, body in _TABLE.findall(sql("schema").replace("\n        ", " ")):
         columns = [(Column(name, kind, meaning), only) for name, kind, only, meaning in _COLUMN.findall(body)]
@@ -180,7 +180,7 @@ POLARS_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 def polars_schema(table: Table, *left_out: str) -> pl.Schema:
-    """The columns of a table, but for those that are left out, with their polars types."""
+    """Return the columns of a table, but for those that are left out, with their polars types."""
     return pl.Schema(
         {column.name: POLARS_TYPES[column.type] for column in table.columns if column.name not in left_out}
     )

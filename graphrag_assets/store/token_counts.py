@@ -33,12 +33,12 @@ class Counted(NamedTuple):
 
 
 def without_citations(report: str) -> str:
-    """SQL for the text of a report without its references `[Data: …]`, whose rows a context may not have."""
+    """Return SQL for the text of a report without its references `[Data: …]`, whose rows a context may not have."""
     return rf"regexp_replace({report}, '\s*\[Data: [^\]]*\]', '', 'g')"
 
 
 def counted_columns(connection: duckdb.DuckDBPyConnection) -> list[Counted]:
-    """The columns of the publication in use that have token counts. Its documents must be in it."""
+    """Return the columns of the publication in use that have token counts. Its documents must be in it."""
     has_dates = one_value(connection, "SELECT count(document_date) FROM documents")
     report = without_citations("full_content")
     date = "(SELECT d.document_date FROM documents d WHERE d.id = document_id), " if has_dates else ""

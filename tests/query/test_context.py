@@ -96,5 +96,5 @@ def test_sections_of_a_group_share_what_those_before_them_leave() -> None:
 @pytest.mark.parametrize("layout", [REPORTS, ENTITIES, RELATIONSHIPS, CLAIMS, SOURCES, HISTORY])
 @pytest.mark.parametrize("more", ["", "document_date", "hop"])
 def test_headings_are_counted_as_the_tokenizer_counts_them(layout: Layout, more: str) -> None:
-    layout = replace(layout, shown={**layout.shown, **columns(more)})
+    layout = replace(layout, by_heading={**layout.by_heading, **columns(more)})
     assert layout.heading_tokens == len(tokenizer().encode_ordinary(layout.heading)) + 1  # the empty line

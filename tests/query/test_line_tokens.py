@@ -34,7 +34,7 @@ def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project
     assert rows.height > 10
     assert rows["line_tokens"].to_list() == count_tokens(lines_of(layout, rows))
     if "short_line_tokens" in rows.columns:
-        short = replace(layout, shown={**layout.shown, "content": "summary"})
+        short = replace(layout, by_heading={**layout.by_heading, "content": "summary"})
         assert rows["short_line_tokens"].to_list() == count_tokens(lines_of(short, rows))
 
 

@@ -11,7 +11,7 @@ from graphrag_assets.runtime.outgoing import as_markdown
 
 
 def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
-    """The job preview_cost."""
+    """Return the job preview_cost."""
 
     @dg.op(
         name=names.name("preview"),

@@ -234,7 +234,7 @@ def _read(index: Index, batch: str, changes: _Changes) -> None:
 
 
 def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingModels:
-    """The models of the settings, which answer from the ledger alone."""
+    """Return the models of the settings, which answer from the ledger alone."""
     settings, models = index.settings, embedded_models(index.settings)
 
     if settings.asks_chat_model:
@@ -251,7 +251,7 @@ def _counting_models(index: Index, batch: str, changes: _Changes) -> IndexingMod
 
 
 def _means(settings: Settings) -> Means:
-    """The means of the answers by the models of the settings, of tasks with enough of them."""
+    """Return the means of the answers by the models of the settings, of tasks with enough of them."""
     models = {settings.embedding_model, settings.model_of("extraction")}
     usable = pl.col("kind").is_in(["chat", "embedding"])
     is_theirs = pl.col("model").is_in([provider_of(model)[1] for model in models])
@@ -267,7 +267,7 @@ def _answer_tokens(means: Means, task: str, units: Iterable[float]) -> float:
 
 
 def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[_Requests]:
-    """The requests to be paid for: those that were counted, and those that follow from their answers."""
+    """Yield the requests to be paid for: those that were counted, and those that follow from their answers."""
     settings, choices, working = index.settings, index.settings.choices, index.working
     n_indexed = int(working.read("SELECT count(*) FROM text_units").item())
     lengths = count_tokens([unit.text for unit in changes.units], settings.tokenizer)
@@ -296,7 +296,9 @@ def _requests(index: Index, changes: _Changes, means: Means) -> Iterator[_Reques
         yield _Requests(more, len(long) * share, prompt * share, _answer_tokens(means, more, sizes) * share)
 
     def derived(task: str, due: int = 0) -> _Requests:
-        """The requests that follow from the text units, as many for each as the ledger has; and those that are due."""
+        """Return the requests that follow from the text units, as many for each as the ledger has; and those that are
+        due.
+        """
         per_thousand, prompt, answer = _DERIVED[task]
         calls = per_thousand * n_units * per_unit / 1000
         if task in means and n_indexed:
@@ -320,7 +322,7 @@ def _is_dense(text: str, n_tokens: int) -> bool:
 
 
 def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageMeter, means: Means) -> pl.DataFrame:
-    """The costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
+    """Return the costs of requests, see `CostPlan`; `meter` has counted those that are paid for."""
     rows: dict[str, tuple[int | float | None, ...]] = {
         task: (0, used.ledger_hits, 0, 0, 0.0, 0.0, 0.0) for task, used in meter.by_task.items() if used.ledger_hits
     }
@@ -337,7 +339,7 @@ def _cost_frame(settings: Settings, requests: Iterable[_Requests], meter: UsageM
 
 
 def _client(settings: Settings, task: str) -> ChatModel | EmbeddingModel:
-    """The client of the model that performs `task`."""
+    """Return the client of the model that performs `task`."""
     return embedding_model(settings) if task == EMBED else chat_model(settings)
 
 
@@ -401,7 +403,9 @@ def plan(sample: bool) -> None:
 
 
 def cost_table(rows: pl.DataFrame) -> Table:
-    """A table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a minimum."""
+    """Return a table of costs by task, with their sums; a cost that is null is unknown, and the sum is then a
+    minimum.
+    """
     numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
     table = table_of("task", numbers=numbers, title="requests to be paid for, estimated")
     columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]

@@ -23,7 +23,7 @@ Judge = Callable[[Sequence[Pair]], list[bool]]
 
 
 def judge_of(settings: Settings) -> Judge:
-    """The judge of answers: the chat model for questions where one is set, else a comparison of words."""
+    """Return the judge of answers: the chat model for questions where one is set, else a comparison of words."""
     if not settings.model_of("query"):
         return lambda pairs: [has_answer(question, answer) for question, answer in pairs]
     from graphrag_assets.llm.backend import chat_model

@@ -53,5 +53,5 @@ def print_evaluation(console: Console, measured: Evaluation) -> None:
 
 
 def percent(share: float | None) -> str:
-    """A share in percent; a dash for None."""
+    """Return a share in percent; a dash for None."""
     return "–" if share is None else f"{100 * share:.1f}"

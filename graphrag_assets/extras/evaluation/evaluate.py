@@ -46,11 +46,11 @@ class Evaluation:
         return [metric for metric in (*METRICS, RIGHT, REFUSED) if metric in measured]
 
     def values(self, method: str, metric: str = MAIN) -> dict[str, float]:
-        """The value of each question that has one."""
+        """Return the value of each question that has one."""
         return self.by_metric.get((method, metric), {})
 
     def mean(self, method: str, metric: str = MAIN) -> float | None:
-        """The mean over the questions that have a value; None without any."""
+        """Return the mean over the questions that have a value; None without any."""
         values = self.values(method, metric)
         return fmean(values.values()) if values else None
 

@@ -26,7 +26,7 @@ class EvaluationConfig(dg.Config):
 
 
 def evaluate_job(names: IndexNames) -> dg.JobDefinition:
-    """The job evaluate."""
+    """Return the job evaluate."""
 
     @dg.op(
         name=names.name("measure"),
@@ -49,7 +49,7 @@ def evaluate_job(names: IndexNames) -> dg.JobDefinition:
 
 
 def _metadata(measured: Evaluation) -> dict[str, float | dg.MetadataValue]:
-    """The means as numbers, which the UI plots over time."""
+    """Return the means as numbers, which the UI plots over time."""
     means = {
         f"{metric}/{method}": mean
         for metric in measured.metrics
@@ -65,7 +65,7 @@ def _metadata(measured: Evaluation) -> dict[str, float | dg.MetadataValue]:
 
 
 def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
-    """The check retrieval_quality: the current publication beside the one before it, on the user's questions."""
+    """Return the check retrieval_quality: the current publication beside the one before it, on the user's questions."""
 
     @dg.asset_check(
         asset=names.key(PUBLICATION),

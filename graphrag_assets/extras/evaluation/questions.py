@@ -98,7 +98,7 @@ def load_questions(path: Path) -> Questions:
 
 
 def _in_words(error: ValidationError) -> str:
-    """What is wrong, and the remedy, of the first error."""
+    """Return what is wrong, and the remedy, of the first error."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"])) or "the line"
     if first["type"] != "extra_forbidden":
@@ -159,7 +159,7 @@ class _Documents:
             self._units.setdefault(document, []).append(tuple(unit))
 
     def units_of(self, gold: Gold) -> frozenset[int]:
-        """The text units that hold a passage. Raises LookupError with the reason and the remedy."""
+        """Return the text units that hold a passage. Raises LookupError with the reason and the remedy."""
         named = self._named.get(gold.document)
         if not named:
             raise LookupError(
@@ -180,7 +180,7 @@ class _Documents:
 
 
 def _span(gold: Gold, text: str) -> tuple[int, int] | None:
-    """The characters of a passage in its document's text."""
+    """Return the characters of a passage in its document's text."""
     if gold.quote is None:
         return gold.start or 0, min(gold.end or len(text), len(text))
     match = re.search(re.escape(gold.quote), text) or _pattern(gold.quote).search(text)
@@ -188,7 +188,7 @@ def _span(gold: Gold, text: str) -> tuple[int, int] | None:
 
 
 def _pattern(quote: str) -> re.Pattern[str]:
-    """The quote with any white space between its words, in capitals or small letters."""
+    """Return the quote with any white space between its words, in capitals or small letters."""
     return re.compile(r"\s+".join(map(re.escape, quote.split())), re.IGNORECASE)
 
 

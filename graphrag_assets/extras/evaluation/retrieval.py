@@ -42,7 +42,7 @@ class Difference(NamedTuple):
 
 
 def paired(before: Sequence[float], after: Sequence[float], seed: int = 0) -> Difference:
-    """The difference of two measurements of the same questions, in the same order."""
+    """Return the difference of two measurements of the same questions, in the same order."""
     differences = np.array(after, float) - np.array(before, float)
     if not differences.any():
         return Difference(0.0, 0.0, 0.0, 1.0)
@@ -67,7 +67,7 @@ class Score(NamedTuple):
 
 
 def measure(rag: GraphRAG, placed: Iterable[Placed], methods: Sequence[str]) -> Iterator[Score]:
-    """The scores of answerable questions by each method; BM25 counts as one.
+    """Yield the scores of answerable questions by each method; BM25 counts as one.
 
     Raises:
         QueryError: questions cannot be embedded as the index was.
@@ -79,7 +79,7 @@ def measure(rag: GraphRAG, placed: Iterable[Placed], methods: Sequence[str]) -> 
 
 
 def ranking(rag: GraphRAG, method: str, question: str) -> list[int]:
-    """The text units that a method finds, best first: those that stand in its context."""
+    """Return the text units that a method finds, best first: those that stand in its context."""
     if method == BM25:
         return list(rag.retrieve(question, k=CUTOFFS[-1], method="words")["human_readable_id"])
     sources = rag.context(cast("MethodName", method), question).frames.get("sources")

@@ -61,7 +61,7 @@ class Content:
         return {name: (here, total) for name, (here, total) in self.rows.items() if here < total}
 
     def as_json(self) -> dict[str, Any]:
-        """The content as JSON-compatible objects; a table is an object of columns."""
+        """Return the content as JSON-compatible objects; a table is an object of columns."""
         return {
             "publication": self.publication,
             "made_with": self.made_with,
@@ -73,7 +73,7 @@ class Content:
 
 
 def page_content(reader: Reader, limits: Limits | None = None) -> Content:
-    """The page's content for the publication open in `reader`.
+    """Return the page's content for the publication open in `reader`.
 
     Rows are known by their human_readable_id (communities by their number) throughout.
 
@@ -101,7 +101,7 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
 
 
 def _placed(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The entities of the page with their places on the map, `x` and `y` from -1 to 1."""
+    """Return the entities of the page with their places on the map, `x` and `y` from -1 to 1."""
     entities = tables["entities"]
     places = layout(
         entities.select(id=pl.col("number").cast(pl.String)),
@@ -115,7 +115,7 @@ def _placed(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _queries() -> dict[str, str]:
-    """The query of each table."""
+    """Return the query of each table."""
     text = files("graphrag_assets.extras.explorer").joinpath("tables.sql").read_text(encoding="utf-8")
     common, *parts = text.split("-- table: ")
     return {part.partition("\n")[0]: common + part.partition("\n")[2] for part in parts}

@@ -53,12 +53,12 @@ def write_page(index: Path | None = None, output: Path | None = None, limits: Li
 
 
 def page_path(index: Path) -> Path:
-    """The path of an index's page: beside graphrag.duckdb."""
+    """Return the path of an index's page: beside graphrag.duckdb."""
     return (index.parent if index.is_file() else index) / PAGE_NAME
 
 
 def render(content: Content) -> bytes:
-    """The page. The content is compressed data, never part of the markup.
+    """Return the page. The content is compressed data, never part of the markup.
 
     The policy in its head allows only the bundle, by its hash: no other script, no request.
     """
@@ -78,7 +78,7 @@ def render(content: Content) -> bytes:
 
 
 def _source_hash(source: str) -> str:
-    """The hash of a source for a Content-Security-Policy."""
+    """Return the hash of a source for a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 

@@ -40,7 +40,7 @@ def export(kind: str, target: Path, index: Path | None = None) -> dict[str, int]
 
 @contextlib.contextmanager
 def _draft_beside(target: Path) -> Iterator[Path]:
-    """A draft of a file or folder, which becomes `target` at the end: a killed export leaves no mixture of two.
+    """Yield a draft of a file or folder, which becomes `target` at the end: a killed export leaves no mixture of two.
 
     Raises:
         InputError: `target` is a folder with files.
@@ -61,7 +61,9 @@ def _draft_beside(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def published(index: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with views of one publication: v3_* are GraphRAG 3's tables, graph_* those of a property graph."""
+    """Yield a connection with views of one publication: v3_* are GraphRAG 3's tables, graph_* those of a property
+    graph.
+    """
     path = CurrentPublication(index).reader().path
     with attached(published=path) as connection:
         connection.execute("USE published")

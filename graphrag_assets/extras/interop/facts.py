@@ -81,7 +81,7 @@ def relationship_rows(
 
 
 def key_of(names: pl.Series) -> pl.Series:
-    """The normalized title of each name; empty for null."""
+    """Return the normalized title of each name; empty for null."""
     keys = {name: title_key(name) for name in names.drop_nulls().unique()}
     return pl.Series(names.name, ["" if name is None else keys[name] for name in names], dtype=pl.String)
 
@@ -95,13 +95,13 @@ def _of_existing_units(frame: pl.DataFrame, unit_ids: pl.Series, counts: Counts,
 
 
 def _joined(column: str) -> pl.Expr:
-    """The distinct texts, joined: nothing is lost, and no model has to summarize."""
+    """Return the distinct texts, joined: nothing is lost, and no model has to summarize."""
     text = pl.col(column)
     return text.filter(text != "").unique(maintain_order=True).str.join(" ")
 
 
 def _all_units() -> pl.Expr:
-    """The text units of a group, each once."""
+    """Return the text units of a group, each once."""
     return pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True)
 
 
@@ -159,7 +159,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(tables: Tables, batch: str, counts: Counts) -> Facts:
-    """The facts of an index, as of the batch `batch`; what had to be repaired is added to `counts`."""
+    """Return the facts of an index, as of the batch `batch`; what had to be repaired is added to `counts`."""
     documents, units = documents_and_units(tables, batch, counts)
     entities, keys = entity_rows(tables["entities"], units["given_id"], counts)
     relationships, pairs = relationship_rows(tables["relationships"], units["given_id"], counts)
@@ -196,7 +196,7 @@ def facts_of(tables: Tables, batch: str, counts: Counts) -> Facts:
 
 
 def _ids(kind: str, frame: pl.DataFrame, *keys: str) -> pl.Series:
-    """The ids that merging gives to entities or relationships with these normalized titles."""
+    """Return the ids that merging gives to entities or relationships with these normalized titles."""
     return pl.Series("id", [stable_id(kind, *row) for row in frame.select(keys).iter_rows()], dtype=pl.String)
 
 

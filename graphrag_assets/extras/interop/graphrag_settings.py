@@ -72,7 +72,7 @@ def translate(config: Mapping[str, Any], folder: Path) -> Translation:
 
 
 def _leaves(config: object, key: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested mappings with their dotted keys; null and auto are no values."""
+    """Yield the values of nested mappings with their dotted keys; null and auto are no values."""
     if isinstance(config, Mapping):
         for name, value in config.items():
             yield from _leaves(value, f"{key}.{name}" if key else str(name))

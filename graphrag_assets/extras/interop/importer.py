@@ -173,7 +173,9 @@ def _free_ids(numbers: pl.Series, batch: str, present: pl.Series) -> pl.Series:
 
 
 def _assigned_numbers(connection: duckdb.DuckDBPyConnection, references: pl.DataFrame) -> Numbers:
-    """The number here of each reference (table_name, number, id): the one it has there, unless another row has it."""
+    """Return the number here of each reference (table_name, number, id): the one it has there, unless another row has
+    it.
+    """
     contents = " UNION ALL ".join(
         f"SELECT '{table}' AS table_name, id, content FROM ({query})" for table, query in NUMBERED.items()
     )

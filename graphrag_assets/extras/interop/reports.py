@@ -50,7 +50,7 @@ def report_rows(reports: pl.DataFrame, communities: pl.DataFrame, numbers: Numbe
 
 
 def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:
-    """`reports` citing rows by their numbers here; numbers of missing rows are left out.
+    """Return `reports` citing rows by their numbers here; numbers of missing rows are left out.
 
     Otherwise they would cite another row later. A citation without changed numbers is not touched.
     """

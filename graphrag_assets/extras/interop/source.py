@@ -61,7 +61,8 @@ _MIGRATE = (
 
 
 def read_source(path: Path) -> Tables:
-    """The tables of the index at `path`, its output folder or the folder around it, with the columns of `_COLUMNS`.
+    """Return the tables of the index at `path`, its output folder or the folder around it, with the columns of
+    `_COLUMNS`.
 
     A table or column that is missing is empty; a number that cannot be one is null.
 
@@ -95,7 +96,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def shaped(tables: Tables) -> Tables:
-    """The tables with the columns of `_COLUMNS` and no others."""
+    """Return the tables with the columns of `_COLUMNS` and no others."""
     documents = tables["documents"]
     if "raw_data" not in documents.columns and "metadata" in documents.columns:  # the name of GraphRAG 2
         tables = tables | {"documents": documents.rename({"metadata": "raw_data"})}
@@ -128,7 +129,7 @@ def _column(table: pl.DataFrame, name: str, kind: Any) -> pl.Expr | pl.Series:
 
 
 def _findings(name: str, source_type: pl.DataType) -> pl.Expr:
-    """Findings with both of their fields; null where there are none of them."""
+    """Return findings with both of their fields; null where there are none of them."""
     inner = source_type.inner if isinstance(source_type, pl.List) else None
     if not isinstance(inner, pl.Struct):
         return pl.lit(None, REPORT_TYPES["findings"]).alias(name)
@@ -141,7 +142,7 @@ def _findings(name: str, source_type: pl.DataType) -> pl.Expr:
 
 
 def fitting(frame: pl.DataFrame, fits: pl.Expr, table: str, why: str, counts: Counts) -> pl.DataFrame:
-    """The rows that fit; the others are added to `counts`, and the first of them named in the log."""
+    """Return the rows that fit; the others are added to `counts`, and the first of them named in the log."""
     left = frame.filter(~fits.fill_null(False))
     if left.height:
         counts[table, f"{why}, left out"] += left.height

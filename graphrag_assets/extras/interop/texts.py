@@ -43,7 +43,7 @@ def _distinct(frame: pl.DataFrame, table: str, counts: Counts) -> pl.DataFrame:
 
 
 def new_ids(source_ids: pl.Series, table: str, batch: str) -> pl.Series:
-    """The ids here of rows with these ids in the imported index; null for null."""
+    """Return the ids here of rows with these ids in the imported index; null for null."""
     ids = [None if one is None else stable_id(batch, table, one) for one in source_ids]
     return pl.Series("id", ids, dtype=pl.String)
 
@@ -65,7 +65,7 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
 
 
 def _as_json(text: str | None) -> str | None:
-    """A text that is JSON as it is, another as a JSON string."""
+    """Return a text that is JSON as it is, another as a JSON string."""
     if text is None:
         return None
     try:
@@ -76,7 +76,7 @@ def _as_json(text: str | None) -> str | None:
 
 
 def _date(raw_data: str | None, text: str, title: str) -> date | None:
-    """The document's date as it is found in files; its title is the name of its file."""
+    """Return the document's date as it is found in files; its title is the name of its file."""
     fields = json.loads(raw_data) if raw_data else None
     dates = [in_fields(one, FIELDS) for one in (fields, split_front_matter(text)[0]) if isinstance(one, Mapping)]
     return date_of(first_date(dates)) or in_name(title)

@@ -138,19 +138,19 @@ class Exploration:
 
 
 def in_batches(units: Sequence[int], size: int) -> list[list[int]]:
-    """The units in batches of `size`, the last one shorter."""
+    """Return the units in batches of `size`, the last one shorter."""
     return [list(units[start : start + size]) for start in range(0, len(units), size)]
 
 
 def n_levels(reader: Reader) -> int:
-    """Number of levels of communities."""
+    """Return the number of levels of communities."""
     return int(reader.rows("SELECT coalesce(max(level) + 1, 0) FROM communities").item())
 
 
 def communities_of_level(
     reader: Reader, level: int, ranking: Sequence[int], exploration: Exploration, scope: Scope = EVERYTHING
 ) -> dict[int, list[int]]:
-    """The communities of a level, best first, each with its untested text units, best first.
+    """Return the communities of a level, best first, each with its untested text units, best first.
 
     The best communities have most relevant units so far, then the best mean rank of their five best text units. A text
     unit counts in its best community alone.
@@ -194,7 +194,7 @@ def communities_of_level(
 
 
 def neighbors_of(reader: Reader, units: Sequence[int], distance: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The text units up to `distance` before and after these in their documents; those of the first unit first."""
+    """Return text units up to `distance` before and after these in their documents; those of the first unit first."""
     rows = reader.rows(
         f"""
         WITH hits AS (SELECT unnest($units::INT[]) AS unit, unnest($places::INT[]) AS hit_place),

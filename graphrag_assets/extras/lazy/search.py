@@ -71,12 +71,12 @@ class LazyOptions(CommonOptions, LinkingOptions):
 
 
 async def build_context(ask: Ask[LazyOptions]) -> Context:
-    """The relevant text units, in groups of communities, each within the token limit."""
+    """Return the relevant text units, in groups of communities, each within the token limit."""
     return (await _tested(ask))[0]
 
 
 async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
-    """The context, and the relevance tests that found it; see `Answer.tests`."""
+    """Return the context, and the relevance tests that found it; see `Answer.tests`."""
     rewritten = await _rewritten(ask)
     ranking = await _ranking(ask, rewritten)
     exploration = await _explore(ask, rewritten.question, ranking)
@@ -90,7 +90,7 @@ async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
 
 
 async def answer(ask: Ask[LazyOptions]) -> Draft:
-    """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
+    """Return an answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
     context, tests = await _tested(ask)
     groups = [section for section in context.sections if section.passages]
     if groups:
@@ -102,7 +102,7 @@ async def answer(ask: Ask[LazyOptions]) -> Draft:
 
 
 async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
-    """The answer that there is none; by an answerer without a model, the passages that come closest."""
+    """Return the answer that there is none; by an answerer without a model, the passages that come closest."""
     tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
     if ask.models.answerer.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
@@ -116,7 +116,7 @@ async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.Data
 
 
 async def _rewritten(ask: Ask[LazyOptions]) -> Rewritten:
-    """The question, understood by itself, and the questions that it consists of."""
+    """Return the question, understood by itself, and the questions that it consists of."""
     ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
     if not ask.options.subqueries:
@@ -168,7 +168,7 @@ async def _explore(ask: Ask[LazyOptions], question: str, ranking: Sequence[int])
 async def _verdicts(
     ask: Ask[LazyOptions], question: str, rarity: Mapping[str, float], batches: Sequence[Sequence[int]]
 ) -> Verdicts:
-    """The verdicts on batches of text units.
+    """Return the verdicts on batches of text units.
 
     Raises:
         Exception: the first error, if no test of the search has succeeded.
@@ -196,14 +196,14 @@ async def _verdicts(
 
 
 def _rarity(reader: Reader, question: str) -> dict[str, float]:
-    """The rarity in the index of the question's terms that occur in it."""
+    """Return the rarity in the index of the question's terms that occur in it."""
     folded = {term: fold(term) for term in QuestionAnalysis.of(question).terms}
     rarity = rarity_of(reader, folded.values())
     return {term: rarity[written] for term, written in folded.items() if written in rarity}
 
 
 def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
-    """The relevant text units in sections within the token limit: those of a community and a document adjoin."""
+    """Return the relevant text units in sections within the token limit: those of a community and a document adjoin."""
     units = exploration.hits
     layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left
     of_unit = ask.reader.rows(
@@ -235,7 +235,9 @@ def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
 
 
 def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[int, Sequence[str]]) -> Section:
-    """The section with the text units as `written`, each with the numbers of the sentences that the section shows."""
+    """Return the section with the text units as `written`, each with the numbers of the sentences that the section
+    shows.
+    """
     passages = []
     for passage in section.passages:
         text, lines = written[passage.number], numbered[passage.number]

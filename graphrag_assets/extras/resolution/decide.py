@@ -144,12 +144,12 @@ def _contradiction(decision: Decision, decisions: Mapping[Key, Decision]) -> str
 
 
 def _accepted(decisions: Mapping[Key, Decision]) -> dict[str, str]:
-    """What each name stands for by the decisions."""
+    """Return what each name stands for by the decisions."""
     return {one.name: one.other for one in decisions.values() if one.kind == "accept"}
 
 
 def _chain(name: str, stands_for: Mapping[str, str]) -> list[str]:
-    """The names that a name stands for, from itself on."""
+    """Return the names that a name stands for, from itself on."""
     chain = [name]
     while (following := stands_for.get(chain[-1])) and following not in chain:
         chain.append(following)
@@ -157,7 +157,7 @@ def _chain(name: str, stands_for: Mapping[str, str]) -> list[str]:
 
 
 def _keys(index: Index, *names: str) -> list[str]:
-    """The normalized names, all mentioned or decided on, no two the same."""
+    """Return the normalized names, all mentioned or decided on, no two the same."""
     keys = [title_key(name) for name in names]
     if len(set(keys)) < len(keys):
         raise InputError("Both names are the same.")

@@ -53,14 +53,14 @@ EVERYONE = Client()
 
 
 def in_words(error: ValidationError) -> str:
-    """The first error of pydantic as a sentence, without the value that was given."""
+    """Return the first error of pydantic as a sentence, without the value that was given."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg'].removeprefix('Value error, ')}." if where else f"{first['msg']}."
 
 
 def clients_of(text: str) -> list[Client]:
-    """The clients that GRAPHRAG_SERVER_TOKENS names.
+    """Return the clients that GRAPHRAG_SERVER_TOKENS names.
 
     Args:
         text: one token, or a JSON object: {"sales": {"token": "…", "filter": {"batches": ["sales"]}}}.
@@ -107,7 +107,7 @@ class Access:
     public_url: str
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The client of a token, in the form of the MCP SDK (`TokenVerifier`)."""
+        """Return the client of a token, in the form of the MCP SDK (`TokenVerifier`)."""
         matches = [
             client
             for client in self.clients
@@ -116,11 +116,11 @@ class Access:
         return AccessToken(token=token, client_id=matches[0].name, scopes=[]) if matches else None
 
     def named(self, name: str | None) -> Client | None:
-        """The client of that name; without tokens, everyone."""
+        """Return the client of that name; without tokens, everyone."""
         return next((client for client in self.clients if client.name == name), None) if self.clients else EVERYONE
 
     def url(self, client: Client, path: str, query: Mapping[str, Any], days: int | None = None) -> str | None:
-        """An address that opens in a browser, for so many days; None where nothing is served."""
+        """Return an address that opens in a browser, for so many days; None where nothing is served."""
         if not self.public_url:
             return None
         parameters = {name: str(value) for name, value in query.items()}
@@ -132,12 +132,12 @@ class Access:
     def passage_url(
         self, client: Client, publication: int, text_unit: str | None, span: tuple[int, int] | None = None
     ) -> str | None:
-        """The address of a text unit's page with these characters of it marked."""
+        """Return the address of a text unit's page with these characters of it marked."""
         place = {"publication": publication} | ({"span": f"{span[0]}-{span[1]}"} if span else {})
         return self.url(client, f"/api/source/{quote(text_unit, safe='')}", place) if text_unit else None
 
     def signer(self, path: str, query: Mapping[str, str]) -> Client | None:
-        """The client for whom an address was signed; None if the signature is not valid, or over."""
+        """Return the client for whom an address was signed; None if the signature is not valid, or over."""
         client = self.named(query.get("for"))
         if client is None or client.token is None:
             return None

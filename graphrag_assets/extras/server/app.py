@@ -36,7 +36,7 @@ HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"
 
 
 def make_app(searches: Searches, host: str, port: int, public_urls: list[str]) -> ASGIApp:
-    """The app.
+    """Return the app.
 
     Args:
         host, port: what it is served at.
@@ -69,7 +69,7 @@ def make_app(searches: Searches, host: str, port: int, public_urls: list[str]) -
 
 
 def _security(port: int, public_urls: list[str]) -> TransportSecuritySettings:
-    """The values of Host and Origin that requests may have."""
+    """Return the values of Host and Origin that requests may have."""
     addresses = [urlsplit(url) for url in [*(f"http://{name}:{port}" for name in _LOCAL), *public_urls]]
     hosts, origins = list[str](), list[str]()
     for address in addresses:
@@ -83,7 +83,9 @@ def _security(port: int, public_urls: list[str]) -> TransportSecuritySettings:
 
 
 def _checked(app: ASGIApp, access: Access, security: TransportSecurityMiddleware) -> ASGIApp:
-    """The app behind what refuses other hosts and origins, large requests, and those without a token that need one."""
+    """Return the app behind what refuses other hosts and origins, large requests, and those without a token that need
+    one.
+    """
     guarded = RequireAuthMiddleware(app, [])
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:

@@ -36,7 +36,7 @@ class Footnotes:
     _statement: str = ""
 
     async def pieces(self, stream: AnswerStream) -> AsyncIterator[str]:
-        """The text of an answer, in pieces; the stream is closed at the end."""
+        """Yield the text of an answer, in pieces; the stream is closed at the end."""
         async with stream:
             async for piece in stream:
                 if text := await asyncio.to_thread(self.feed, piece):
@@ -45,7 +45,7 @@ class Footnotes:
                 yield text
 
     def feed(self, piece: str) -> str:
-        """The text that can be shown after a piece, which has whole references.
+        """Return the text that can be shown after a piece, which has whole references.
 
         It is Markdown without links, images and HTML of documents or models; a number in brackets that they have is no
         footnote. The last word is held back: what ends it may make a link of it.
@@ -56,12 +56,12 @@ class Footnotes:
         return self._shown(text[:settled])
 
     def end(self) -> str:
-        """The rest of the text, after the last piece."""
+        """Return the rest of the text, after the last piece."""
         rest, self._held = self._held, ""
         return self._shown(rest)
 
     def text(self, answer: str) -> str:
-        """A whole answer with footnotes: the same text as in pieces."""
+        """Return a whole answer with footnotes: the same text as in pieces."""
         return replace(self, _held="", _since="", _statement="")._shown(answer)
 
     def _shown(self, text: str) -> str:
@@ -84,7 +84,9 @@ class Footnotes:
         return self._marks[cited]
 
     def as_markdown(self) -> str:
-        """What follows the text: its sources, each with a link to its passage; "" for an answer without citations."""
+        """Return what follows the text: its sources, each with a link to its passage; "" for an answer without
+        citations.
+        """
         lines = [f"- [{number}] {self._linked(citation)}" for citation, number in self.passages.items()]
         return HEADING + "\n".join(lines) if lines else ""
 
@@ -97,7 +99,7 @@ class Footnotes:
         return (f"[{title}]({url})" if url else title) + said
 
     def plain(self, answer: Answer) -> dict[str, Any]:
-        """The answer as plain data: text with footnotes, the passages behind these, and entities that were read."""
+        """Return answer as plain data: text with footnotes, the passages behind these, and entities that were read."""
         text, entities = self.text(answer.answer), answer.context.get("entities", pl.DataFrame())
         in_context = entities.filter("in_context").head(_MAX_ENTITIES) if entities.height else entities
         return {

@@ -44,7 +44,9 @@ _STATUSES: dict[type[GraphRAGError], int] = {
 
 
 def client_of(request: Request) -> Client:
-    """The client whose token the request has. Raises ForbiddenError for a request without one where one is needed."""
+    """Return the client whose token the request has. Raises ForbiddenError for a request without one where one is
+    needed.
+    """
     access: Access = request.app.state.access
     client = access.named(request.user.access_token.client_id if request.user.is_authenticated else None)
     if client is None:
@@ -53,7 +55,7 @@ def client_of(request: Request) -> Client:
 
 
 async def body_of(request: Request, kind: type[Body]) -> Body:
-    """The JSON of a request.
+    """Return the JSON of a request.
 
     Raises:
         InvalidOption: it is none, or a field is not allowed.
@@ -65,14 +67,14 @@ async def body_of(request: Request, kind: type[Body]) -> Body:
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     if isinstance(error, HTTPException):
         return error.status_code
     return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def error_of(error: Exception) -> dict[str, Any]:
-    """An error as OpenAI's clients read it; of one that is not ours, only that it is in the log."""
+    """Return an error as OpenAI's clients read it; of one that is not ours, only that it is in the log."""
     if not isinstance(error, GraphRAGError | HTTPException):
         log.error("A request failed: %s", mask("".join(traceback.format_exception(error))))
         return {"message": "The request failed. The server's log says why.", "type": "internal_error", "code": None}
@@ -81,12 +83,12 @@ def error_of(error: Exception) -> dict[str, Any]:
 
 
 async def explained(request: Request, error: Exception) -> Response:
-    """The answer to a request that failed (Starlette's exception handler)."""
+    """Return the answer to a request that failed (Starlette's exception handler)."""
     return JSONResponse({"error": error_of(error)}, status_of(error))
 
 
 def raw_path(request: Request) -> str:
-    """The path of a request as it was sent."""
+    """Return the path of a request as it was sent."""
     return bytes(request.scope["raw_path"]).decode("latin-1")
 
 
@@ -112,7 +114,7 @@ def event_stream(events: AsyncIterator[dict[str, Any]], end: Callable[[], Awaita
 
 
 async def until_disconnect(request: Request, work: Awaitable[Result]) -> Result:
-    """The result of `work`, which is canceled when the client leaves."""
+    """Return the result of `work`, which is canceled when the client leaves."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":

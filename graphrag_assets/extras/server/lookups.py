@@ -24,7 +24,7 @@ class NotFoundError(QueryError):
 
 
 def entity_number(reader: Reader, scope: Scope, name: str) -> int:
-    """The number of the entity that a name or number means.
+    """Return the number of the entity that a name or number means.
 
     Raises:
         NotFoundError: there is none; the message names the nearest ones.
@@ -40,7 +40,9 @@ def entity_number(reader: Reader, scope: Scope, name: str) -> int:
 
 
 def entity(reader: Reader, scope: Scope, name: str, limit: int = 20) -> Row:
-    """An entity with its communities, its heaviest relationships and, by date, its claims: up to `limit` of each."""
+    """Return an entity with its communities, its heaviest relationships and, by date, its claims: up to `limit` of
+    each.
+    """
     number = entity_number(reader, scope, name)
     (row,) = _entities(reader, scope, [number])
     related = fetch.relationships_around(reader, [number], limit, scope=scope)
@@ -56,7 +58,9 @@ def entity(reader: Reader, scope: Scope, name: str, limit: int = 20) -> Row:
 
 
 def path(reader: Reader, scope: Scope, start: str, end: str, max_hops: int = 4) -> list[Row]:
-    """The relationships that lead from one entity to another over the fewest steps, of these the heaviest; or none."""
+    """Return the relationships that lead from one entity to another over the fewest steps, of these the heaviest; or
+    none.
+    """
     first, last = entity_number(reader, scope, start), entity_number(reader, scope, end)
     came: dict[int, tuple[int, int]] = {}  # by entity: the entity before it, and the relationship between them
     reached, leaving = {first}, [first]
@@ -82,13 +86,13 @@ def path(reader: Reader, scope: Scope, start: str, end: str, max_hops: int = 4) 
 
 
 def evidence(reader: Reader, scope: Scope, name: str, limit: int = 10) -> list[Row]:
-    """The passages that name an entity, those that state most about it first."""
+    """Return the passages that name an entity, those that state most about it first."""
     number = entity_number(reader, scope, name)
     return passages(fetch.sources(reader, fetch.text_units_of(reader, [number], limit, scope), scope))
 
 
 def communities(reader: Reader, scope: Scope, level: int | None = None, limit: int = 20) -> list[Row]:
-    """The communities with a report, the most important first: community, level, size, title, summary."""
+    """Return the communities with a report, the most important first: community, level, size, title, summary."""
     tree = fetch.report_tree(reader, scope).drop_nulls("report")
     if level is not None:
         tree = tree.filter(pl.col("level") == level)
@@ -98,7 +102,7 @@ def communities(reader: Reader, scope: Scope, level: int | None = None, limit: i
 
 
 def report(reader: Reader, scope: Scope, number: int) -> str:
-    """The full text of the report of a number (`human_readable_id`).
+    """Return the full text of the report of a number (`human_readable_id`).
 
     Raises:
         NotFoundError: there is none.
@@ -114,7 +118,7 @@ def report(reader: Reader, scope: Scope, number: int) -> str:
 
 
 def passage(reader: Reader, scope: Scope, text_unit: str) -> Row:
-    """A text unit with its document, by its id.
+    """Return a text unit with its document, by its id.
 
     Raises:
         NotFoundError: there is none.

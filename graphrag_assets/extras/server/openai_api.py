@@ -91,7 +91,7 @@ class ChatRequest(BaseModel):
             raise InvalidOption("tools are not supported: answers are text with citations. Agents use /mcp.")
 
     def ask(self) -> Ask:
-        """The question: the newest message of the user, with the turns before it.
+        """Return the question: the newest message of the user, with the turns before it.
 
         Raises:
             InvalidOption: there is no such model, or no question.
@@ -212,7 +212,7 @@ def _tokens(usage: Usage) -> dict[str, int]:
 
 
 def _annotations(footnotes: Footnotes, text: str) -> list[dict[str, Any]]:
-    """A link to its passage at each footnote in the text."""
+    """Return a link to its passage at each footnote in the text."""
     passages, annotations = {number: citation for citation, number in footnotes.passages.items()}, []
     for mark in MARK.finditer(text):
         citation = passages[int(mark[1])]
@@ -229,7 +229,7 @@ async def _chore_stream(reply: _Reply, text: str) -> AsyncIterator[Event]:
 
 
 def _chore_answer(prompt: str) -> str:
-    """The answer to what a chat program asks for beside the conversation, without a search or a model.
+    """Return the answer to what a chat program asks for beside the conversation, without a search or a model.
 
     It is a title for JSON with a text, and nothing for JSON with a list.
     """

@@ -63,7 +63,7 @@ class Page:
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
     def _reader_of(self, request: Request) -> Client:
-        """The client for whom the address was signed, or whose token the request has."""
+        """Return the client for whom the address was signed, or whose token the request has."""
         return self.searches.access.signer(raw_path(request), request.query_params) or client_of(request)
 
     async def explorer(self, request: Request) -> Response:
@@ -94,7 +94,7 @@ class Page:
         yield {"event": "done", "data": "{}"}
 
     async def source(self, request: Request) -> Response:
-        """The passage of a text unit: a page for browsers, JSON for the chat page."""
+        """Return the passage of a text unit: a page for browsers, JSON for the chat page."""
         text_unit, client = request.path_params["text_unit"], self._reader_of(request)
         span = request.query_params.get("span", "0-0")
         if not _SPAN.fullmatch(span):
@@ -113,7 +113,7 @@ class Page:
         return HTMLResponse(page, 200 if row else 404, {"Content-Security-Policy": _PASSAGE_POLICY})
 
     async def status(self, request: Request) -> Response:
-        """The client, the number of the publication, and the address of the map if the client may see all of it."""
+        """Return client, the number of the publication, and the address of the map if the client may see all of it."""
         client = client_of(request)
         publication = await self.searches.look_up(client, lambda reader, _: reader.publication)
         map_url = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
@@ -122,7 +122,7 @@ class Page:
 
 @functools.cache
 def _chat_page() -> tuple[str, str]:
-    """The chat page, one file, and its policy: no other script or style than its own, no request to elsewhere."""
+    """Return chat page, one file, and its policy: no other script or style than its own, no request to elsewhere."""
     script, style, page = (
         _STATIC.joinpath(name).read_text(encoding="utf-8") for name in ("chat.js", "chat.css", "chat.html")
     )
@@ -136,14 +136,14 @@ def _chat_page() -> tuple[str, str]:
 
 
 def _gone(publication: str) -> dict[str, Any]:
-    """What is shown of a text unit that the index does not have, or does not show to the client."""
+    """Return what is shown of a text unit that the index does not have, or does not show to the client."""
     was = f" It was in publication {publication} of the index." if publication.isdecimal() else ""
     text = f"The index does not have this passage: its document has changed since, or is gone.{was}"
     return {"document": "This passage is gone", "text": text}
 
 
 def _passage_page(row: dict[str, Any], begin: int, stop: int) -> str:
-    """The page of a passage with these characters of it marked."""
+    """Return the page of a passage with these characters of it marked."""
     text = row["text"]
     where = ", ".join(str(row[name]) for name in ("source", "place", "document_date") if row.get(name))
     return _PASSAGE.substitute(

@@ -49,7 +49,7 @@ class Searches:
     seconds: float = 120
 
     def stream(self, client: Client, ask: Ask) -> AnswerStream:
-        """The answer to a question, in pieces.
+        """Return the answer to a question, in pieces.
 
         Raises:
             InvalidOption: the question or an option is not allowed.
@@ -60,7 +60,7 @@ class Searches:
         return self.rag.astream(ask.method, ask.question, filter=_filter(ask.filter), rights=client.filter, **options)
 
     def footnotes(self, client: Client, stream: AnswerStream) -> Footnotes:
-        """The footnotes of an answer, with links that the client can open."""
+        """Return the footnotes of an answer, with links that the client can open."""
 
         def url(citation: Citation) -> str | None:
             return self.access.passage_url(client, stream.result.publication, citation.text_unit_id, citation.span)
@@ -68,7 +68,7 @@ class Searches:
         return Footnotes(stream.citations_in, url)
 
     async def answer(self, client: Client, ask: Ask) -> tuple[Answer, Footnotes]:
-        """The answer to a question, and its footnotes."""
+        """Return the answer to a question, and its footnotes."""
         stream = self.stream(client, ask)
         footnotes = self.footnotes(client, stream)
         async for _ in footnotes.pieces(stream):
@@ -78,7 +78,7 @@ class Searches:
     async def retrieve(
         self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
-        """The passages that match a question best, with links; and names of the filter that are not there."""
+        """Return the passages that match a question best, with links; and names of the filter that are not there."""
         callbacks = _Errors()
         frame = await self.rag.aretrieve(
             question,
@@ -98,7 +98,7 @@ class Searches:
         return [row | {"url": self.access.passage_url(client, publication, row["text_unit_id"])} for row in passages]
 
     async def look_up(self, client: Client, work: Callable[[Reader, Scope], Result]) -> Result:
-        """What a function of `lookups` finds in the newest publication, within the filter of the client."""
+        """Return what a function of `lookups` finds in the newest publication, within the filter of the client."""
 
         def work_here() -> Result:
             reader = self.rag.index.reader()
@@ -116,7 +116,7 @@ class _Errors(Callbacks):
 
 
 def _filter(limits: Mapping[str, Any]) -> Filter:
-    """The filter of a request. Raises InvalidOption."""
+    """Return the filter of a request. Raises InvalidOption."""
     try:
         return Filter(**limits)
     except QueryError as error:

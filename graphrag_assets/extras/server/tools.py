@@ -30,7 +30,7 @@ Limit = Annotated[int, Field(ge=1, le=100)]
 
 
 def mcp_server(searches: Searches) -> MCPServer[Any]:
-    """The server with its tools and resources."""
+    """Return the server with its tools and resources."""
     server: MCPServer[Any] = MCPServer(
         "graphrag-assets",
         title="GraphRAG",
@@ -40,7 +40,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
     )
 
     def client_in(ctx: Context[Any, Any]) -> Client:
-        """The client of the request; over stdio, everyone."""
+        """Return the client of the request; over stdio, everyone."""
         request = ctx.request_context.request
         return EVERYONE if request is None else client_of(request)
 
@@ -51,7 +51,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
     async def ask(
         ctx: Context[Any, Any], question: str, method: AnswerMethodName = "ask", filter: Rows | None = None
     ) -> Rows:
-        """An answer with citations, written by the server's model or, without one, quoted from the documents.
+        """Return an answer with citations, written by the server's model or, without one, quoted from the documents.
 
         method: ask chooses; local for particular things, global for themes of all documents, drift for both.
         filter: batches, documents, entity_types, metadata, as_of and since limit the search.
@@ -69,7 +69,8 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: RankingName = "graph",
         filter: Rows | None = None,
     ) -> Rows:
-        """The passages that answer a question best, best first, with document, place and url. Calls no chat model.
+        """Return the passages that answer a question best, best first, with document, place and url. Calls no chat
+        model.
 
         method: graph follows names from passage to passage, for questions with several links; text is words and
         vectors. filter: batches, documents, entity_types, metadata, as_of and since.
@@ -79,8 +80,8 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
 
     @server.tool(annotations=_READS, title="Entity")
     async def entity(ctx: Context[Any, Any], name: str, limit: Limit = 20) -> Rows:
-        """A person, place, organization or other thing by name: its description and communities, its most important
-        relationships, and the dated statements about it, with the day until which each held.
+        """Return a person, place, organization or other thing by name: its description and communities, its most
+        important relationships, and the dated statements about it, with the day until which each held.
         """
         row: Rows = await look_up(ctx, lambda reader, scope: lookups.entity(reader, scope, name, limit))
         return row
@@ -94,7 +95,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
 
     @server.tool(annotations=_READS, title="Evidence")
     async def evidence(ctx: Context[Any, Any], name: str, limit: Limit = 10) -> Rows:
-        """The passages that name an entity."""
+        """Return the passages that name an entity."""
         rows = await look_up(ctx, lambda reader, scope: lookups.evidence(reader, scope, name, limit))
         return {"passages": searches.linked(client_in(ctx), rows)}
 
@@ -102,7 +103,8 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
     async def communities(
         ctx: Context[Any, Any], level: Annotated[int, Field(ge=0, le=100)] | None = None, limit: Limit = 20
     ) -> Rows:
-        """Groups of entities with title and summary of their reports, the most important first; level 0 is coarsest.
+        """Return groups of entities with title and summary of their reports, the most important first; level 0 is
+        coarsest.
 
         The resource report://{human_readable_id} has the whole report.
         """
@@ -111,7 +113,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
 
     @server.resource("report://{number}", title="Report", mime_type="text/markdown")
     async def report(number: str, ctx: Context[Any, Any]) -> str:
-        """The report on a community, by its human_readable_id."""
+        """Return the report on a community, by its human_readable_id."""
         if not number.isdecimal() or len(number) > lookups.MAX_DIGITS:
             raise ResourceNotFoundError(f"There is no report {number!r}.")
         try:
@@ -125,7 +127,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
 
 
 async def _explained(work: Awaitable[Any]) -> Any:
-    """The result of `work`; its errors as those of a tool."""
+    """Return the result of `work`; its errors as those of a tool."""
     try:
         return await work
     except Exception as error:

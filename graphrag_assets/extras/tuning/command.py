@@ -86,7 +86,7 @@ def _print_profile(console: Console, profile: PromptProfile) -> None:
 
 
 def _print_diff(console: Console, index: Index, after: PromptProfile) -> None:
-    """The prompts of all tasks that the profile concerns, as a unified diff."""
+    """Return the prompts of all tasks that the profile concerns, as a unified diff."""
     old, new = (prompts_of(index.settings, one) for one in (profile_in_force(index.working.read), after))
     for task in (name for name, task in TASKS.items() if task.profile):
         prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())

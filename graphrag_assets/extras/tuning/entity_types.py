@@ -29,7 +29,8 @@ Words = tuple[str, ...]
 def found_types(
     mentions: Iterable[tuple[str, str]], merge_heads: bool = True, least: int = 1
 ) -> tuple[ProfileType, ...]:
-    """The types of (type, name) mentions that cover nearly all, most frequent first; each of `least` mentions or more.
+    """Return the types of (type, name) mentions that cover nearly all, most frequent first; each of `least` mentions or
+    more.
 
     Types with the same stems are one. With `merge_heads`, so are types with the same head noun, where that is a type
     itself: a STEAM SHIP is a SHIP.
@@ -50,7 +51,8 @@ def found_types(
 
 
 def _words(type_: str) -> Words:
-    """What decides whether two types are the same: the stems of their words, without articles and forms of "to be".
+    """Return what decides whether two types are the same: the stems of their words, without articles and forms of "to
+    be".
 
     Spaces, underscores, hyphens and camel case separate words. Of "ship of the line", what stands before "of" counts.
 
@@ -77,7 +79,7 @@ def _covering(kinds: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
 
 
 def given_types(option: str, corpus_types: Sequence[ProfileType]) -> tuple[ProfileType, ...]:
-    """The types that a user gives, with the counts and names of those found; `found` if none are given.
+    """Return the types that a user gives, with the counts and names of those found; `found` if none are given.
 
     "PERSON, SHIP: a vessel" has commas between entries; where definitions have commas, semicolons.
 
@@ -98,7 +100,7 @@ def given_types(option: str, corpus_types: Sequence[ProfileType]) -> tuple[Profi
 
 
 def defined(kinds: Iterable[ProfileType], definitions: Mapping[str, str]) -> tuple[ProfileType, ...]:
-    """The types with the definitions by type, where they have none yet; on one line each."""
+    """Return the types with the definitions by type, where they have none yet; on one line each."""
     by_words = {_words(name): " ".join(text.split()) for name, text in definitions.items()}
     return tuple(
         kind if kind.definition else replace(kind, definition=by_words.get(_words(kind.type), "")) for kind in kinds
@@ -106,7 +108,9 @@ def defined(kinds: Iterable[ProfileType], definitions: Mapping[str, str]) -> tup
 
 
 def listed_type(kinds: Iterable[ProfileType | str]) -> Callable[[str], str]:
-    """A function that gives the listed type that another one is: the same stems, or the same head noun; else ""."""
+    """Return a function that gives the listed type that another one is: the same stems, or the same head noun; else
+    "".
+    """
     by_words = {_words(name): name for name in (kind if isinstance(kind, str) else kind.type for kind in kinds)}
 
     def listed(type_: str) -> str:

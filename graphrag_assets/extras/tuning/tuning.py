@@ -56,7 +56,9 @@ _MAX_LENGTH = 600  # characters of a field
 async def with_description(
     draft: PromptProfile, model: TaskModel, texts: Sequence[str], language: str | None, encoding: str
 ) -> PromptProfile:
-    """The draft with domain, persona, rating scale, and definitions of its types, from the beginnings of the texts."""
+    """Return the draft with domain, persona, rating scale, and definitions of its types, from the beginnings of the
+    texts.
+    """
     room = _SAMPLE_TOKENS // max(len(texts), 1)
     answer, _ = await ask_model(
         model,
@@ -144,7 +146,7 @@ def adopt_profile(index: Index, version: int) -> None:
 
 
 def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, language: str) -> PromptProfile:
-    """The profile that a chat model makes of text units: types, description, examples."""
+    """Return the profile that a chat model makes of text units: types, description, examples."""
     settings = tasks.settings
     untyped = ExtractionOptions(entity_types=(_ANY_TYPE,), max_gleanings=0, language=settings.language or None)
     readings = _read(tasks, units, None, untyped)
@@ -175,7 +177,7 @@ def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, l
 def _read(
     tasks: IndexingTasks, units: Iterable[TextUnit], profile: PromptProfile | None, options: ExtractionOptions
 ) -> Readings:
-    """Extractions by unit, in the order of the units; a failed one is left out."""
+    """Return extractions by unit, in the order of the units; a failed one is left out."""
     readings: dict[str, UnitExtraction] = {}
     for unit, extraction in replace(tasks, prompts=prompts_of(tasks.settings, profile), options=options).extract(units):
         if isinstance(extraction, UnitExtraction):
@@ -197,6 +199,6 @@ def _sampled(index: Index, n: int) -> list[TextUnit]:
 
 
 def _language(index: Index) -> str:
-    """The language of nearly all documents; empty if there is none."""
+    """Return the language of nearly all documents; empty if there is none."""
     language, share = index.working.read(_LANGUAGES).row(0)
     return language if language in NAMES and share >= _SAME_LANGUAGE else ""

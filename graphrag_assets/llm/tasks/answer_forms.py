@@ -15,7 +15,9 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def as_text(value: object) -> str:
-    """A string without control characters, its HTML entities unescaped; digits; a list with commas; "" for None."""
+    """Return a string without control characters, its HTML entities unescaped; digits; a list with commas; "" for
+    None.
+    """
     if value is None:
         return ""
     if isinstance(value, list):
@@ -30,7 +32,7 @@ _OUT_OF = re.compile(r"\s*(?:/|out of|of)\s*(\d+)")
 
 
 def on_scale(value: object, lowest: float, highest: float) -> float | None:
-    """A number within the scale, also from `"7"`, `"8/10"` and `"8 out of 10"`; None if there is none.
+    """Return a number within the scale, also from `"7"`, `"8/10"` and `"8 out of 10"`; None if there is none.
 
     >>> on_scale("4/5", 1, 10), on_scale(12, 1, 10), on_scale("high", 1, 10)
     (8.0, 10, None)
@@ -84,7 +86,7 @@ class Form(BaseModel):
 
     @classmethod
     def _field_names(cls) -> Mapping[str, str]:
-        """The fields by the names, in lower case, that answers may have for them."""
+        """Return the fields by the names, in lower case, that answers may have for them."""
         return {**cls.other_names, **{name: name for name in cls.model_fields}}
 
 

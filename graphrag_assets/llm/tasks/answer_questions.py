@@ -53,7 +53,7 @@ class ChatAnswerer(Answerer):
         return TaskModel(self.chat, self.prompts)
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
-        """An answer from one context."""
+        """Return an answer from one context."""
         return await self._reply(self._respond_request(question, evidence, options))
 
     def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
@@ -98,7 +98,7 @@ class ChatAnswerer(Answerer):
         return self._stream(self._reduce_request(question, points, options, drift))
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
-        """A paragraph like `example`, a report, that might answer `question`."""
+        """Return a paragraph like `example`, a report, that might answer `question`."""
         return await self._reply(self._model.request(tasks.HYPOTHESIS, example=example, question=question), question)
 
     async def aquestions(
@@ -115,13 +115,13 @@ class ChatAnswerer(Answerer):
         return tuple(q for key, q in reversed(new.items()) if key not in old)[:count], usage
 
     async def arate(self, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
-        """The relevance of each report for `question`, from 0 to 5; None if the answer leaves it out."""
+        """Return the relevance of each report for `question`, from 0 to 5; None if the answer leaves it out."""
         started = time.perf_counter()
         ratings, usage = await ratings_of(self._model, question, reports)
         return ratings, replace(usage, seconds=time.perf_counter() - started)
 
     async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
-        """The names that the question means, and keywords for particulars and for themes, after LightRAG (2024)."""
+        """Return names that the question means, and keywords for particulars and for themes, after LightRAG (2024)."""
         history = _said_before(options)
         links, usage = await ask_model(self._model, tasks.LINK_QUESTION, question=question, history=history)
         return Linked(_distinct(links.names), _distinct(links.low_level), _distinct(links.high_level), usage)
@@ -129,7 +129,7 @@ class ChatAnswerer(Answerer):
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> Rewritten:
-        """The question without the conversation, and up to `count` questions that together cover it."""
+        """Return the question without the conversation, and up to `count` questions that together cover it."""
         lines = "\n".join(f"- {concept}" for concept in concepts)
         values = {"concepts": lines, "question": question, "count": count, "history": _said_before(options)}
         said, usage = await ask_model(self._model, tasks.SUB_QUESTIONS, **values)
@@ -138,17 +138,17 @@ class ChatAnswerer(Answerer):
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
     ) -> Relevance:
-        """The passages that help to answer `question`, with their sentences that do."""
+        """Return the passages that help to answer `question`, with their sentences that do."""
         return await relevance_of(self._model, question, passages)
 
     async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
-        """The steps of the question, understood in the conversation."""
+        """Return the steps of the question, understood in the conversation."""
         values = {"question": question, "max_steps": MAX_STEPS, "history": _said_before(options)}
         steps, usage = await ask_model(self._model, tasks.PLAN_QUESTION, **values)
         return Planned(steps.plan(question, self.model), usage)
 
     async def afind(self, question: str, evidence: Evidence, main_question: str) -> StepFindings:
-        """The values that answer a step, each with a statement that cites the evidence."""
+        """Return the values that answer a step, each with a statement that cites the evidence."""
         if not evidence.text.strip():
             return StepFindings()
         values = {"context": evidence.text, "question": question, "main_question": main_question}
@@ -156,7 +156,7 @@ class ChatAnswerer(Answerer):
         return StepFindings(tuple(Finding(each.value, each.statement) for each in answer.values), usage)
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
-        """The kind of the question, one of `kinds`."""
+        """Return the kind of the question, one of `kinds`."""
         lines = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
         task = replace(tasks.QUESTION_KIND, form=tasks.question_kind_of(tuple(kinds)))
         values = {"question": question, "kinds": lines, "history": _said_before(options)}
@@ -165,7 +165,7 @@ class ChatAnswerer(Answerer):
         return Choice(kind if kind in kinds else "", said.reason, usage)
 
     def _respond_request(self, question: str, evidence: Evidence, options: AnswerOptions) -> ChatRequest | None:
-        """The request for an answer: basic search's for evidence of text units alone, else local search's."""
+        """Return the request for an answer: basic search's for evidence of text units alone, else local search's."""
         if not evidence.text.strip():
             return None
         basic = evidence.passages and all(passage.table == "Sources" for passage in evidence.passages)
@@ -175,7 +175,7 @@ class ChatAnswerer(Answerer):
     def _reduce_request(
         self, question: str, points: Sequence[Point], options: AnswerOptions, drift: bool
     ) -> ChatRequest | None:
-        """The request for one answer from the points, in the given order."""
+        """Return the request for one answer from the points, in the given order."""
         if not points:
             return None
         notes, form = "\n\n".join(map(as_note, points)), _form(options)
@@ -187,7 +187,7 @@ class ChatAnswerer(Answerer):
         return self._model.request(tasks.GLOBAL_REDUCE, general_knowledge=knowledge, **values)
 
     async def _reply(self, request: ChatRequest | None, otherwise: str = NO_ANSWER) -> Reply:
-        """The answer in one piece; `otherwise` without a request, or if it is empty."""
+        """Return the answer in one piece; `otherwise` without a request, or if it is empty."""
         if request is None:
             return Reply(otherwise)
         completion = await self.chat.complete(request)
@@ -216,7 +216,7 @@ def _form(options: AnswerOptions) -> dict[str, Any]:
 
 
 def _said_before(options: AnswerOptions) -> str | None:
-    """The history, fenced: an earlier answer may quote instructions from a document."""
+    """Return the history, fenced: an earlier answer may quote instructions from a document."""
     return fence(options.history, "conversation") if options.history else None
 
 
@@ -227,7 +227,7 @@ def _points(scored: Sequence[tasks.ScoredPoint]) -> tuple[Point, ...]:
 
 
 def _follow_ups(scored: Sequence[tasks.ScoredQuestion], limit: int) -> tuple[FollowUp, ...]:
-    """The first questions of each wording, best first."""
+    """Return the first questions of each wording, best first."""
     scores = {q.question: MIDDLE_SCORE if q.score is None else q.score for q in reversed(scored) if q.question}
     follow_ups = (FollowUp(question, score) for question, score in scores.items())
     return tuple(sorted(follow_ups, key=lambda f: (-f.score, f.question))[:limit])

@@ -54,7 +54,7 @@ class ExtractedClaim(Form):
 
 
 def claim_records(claims: Iterable[ExtractedClaim], text: str) -> tuple[list[ClaimRecord], int]:
-    """The claims, each once, and the number of invented ones.
+    """Return the claims, each once, and the number of invented ones.
 
     A claim without a subject, without a statement, or without a similar passage in `text` (invented by the model)
     is dropped. `source_text` is always a literal part of `text`.
@@ -104,7 +104,7 @@ class SourceText:
     text: str
 
     def find(self, quotation: str) -> str | None:
-        """The quoted part of the text, in the text's own wording; None if there is none.
+        """Return the quoted part of the text, in the text's own wording; None if there is none.
 
         The same words in the same order, regardless of case, white space and punctuation, with "…" standing for any
         words between; else the one to three sentences with the most similar words.

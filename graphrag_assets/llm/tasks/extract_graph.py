@@ -122,7 +122,7 @@ def first_request(
     metadata: str = "",
     place: str = "",
 ) -> ChatRequest:
-    """The request for what `text` says: its entities and relationships, and its claims if the options want them.
+    """Return the request for what `text` says: its entities and relationships, and its claims if the options want them.
 
     Relative dates in it refer to `document_date`, if there is one. `place`, a line that says where the text stands, and
     `metadata` stand before it; claims quote `text`.
@@ -192,7 +192,8 @@ async def extract_text_unit(
     options: ExtractionOptions = _DEFAULTS,
     answer: Completion | None = None,
 ) -> UnitExtraction:
-    """What `text` says by the answer to its `first_request`, which is sent unless `answer` is given, and gleanings.
+    """Return what `text` says by the answer to its `first_request`, which is sent unless `answer` is given, and
+    gleanings.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
@@ -229,7 +230,7 @@ def _is_exhausted(answers: Sequence[ExtractGraph], n_tokens: int) -> bool:
 def _gleaning(
     model: TaskModel, first: ChatRequest, completions: Sequence[Completion], options: ExtractionOptions
 ) -> ChatRequest:
-    """The request for what the answers missed.
+    """Return the request for what the answers missed.
 
     It repeats `first` and appends what the answers list: so a provider has the prompt in its cache up to there, and the
     answers are not paid for again as part of it.
@@ -261,7 +262,7 @@ def _described(relationship: RelationshipRecord, claims: Sequence[ClaimRecord]) 
 
 
 def listed(answers: Sequence[ExtractGraph]) -> str:
-    """The records of the answers by what identifies them: names, and the first words of a claim.
+    """Return the records of the answers by what identifies them: names, and the first words of a claim.
 
     Descriptions are left out: they are most of an answer, and what was missed is found without them.
     """
@@ -281,7 +282,7 @@ def _claims(answers: Iterable[ExtractGraph]) -> list[ExtractedClaim]:
 
 
 def graph_records(answers: Sequence[ExtractGraph]) -> UnitExtraction:
-    """The records of all answers, without duplicates and those without usable names.
+    """Return the records of all answers, without duplicates and those without usable names.
 
     Entities are identified by key and type, relationships by both keys and type; the longer description and the greater
     strength are kept. The endpoints of a relationship need not be entities of an answer.

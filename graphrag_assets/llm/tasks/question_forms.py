@@ -56,7 +56,7 @@ class QuestionKind(AnswerForm):
 
 @functools.cache
 def question_kind_of(kinds: tuple[str, ...]) -> type[QuestionKind]:
-    """The form of an answer that decides for one of these kinds, after its reason."""
+    """Return the form of an answer that decides for one of these kinds, after its reason."""
     kind = Annotated[Text, WithJsonSchema({"type": "string", "enum": list(kinds)})]
     return create_model("QuestionKind", __base__=QuestionKind, kind=(kind, ""))
 
@@ -90,7 +90,7 @@ class PlannedSteps(AnswerForm):
         return self
 
     def plan(self, question: str, model: str) -> Plan:
-        """The plan of the question."""
+        """Return the plan of the question."""
         steps = tuple(Step(**step.model_dump()) for step in self.steps)
         return Plan(question=question, steps=steps, planned_by=model)
 

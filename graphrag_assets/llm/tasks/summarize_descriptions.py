@@ -77,7 +77,7 @@ class Described(NamedTuple):
 
 
 def join_short(things: Iterable[Described], options: SummaryOptions) -> tuple[dict[str, str], list[Described]]:
-    """The descriptions, by key, that need no model, because they are single or short, and the things that do."""
+    """Return the descriptions, by key, that need no model, because they are single or short, and the things that do."""
     short: dict[str, str] = {}
     long: list[Described] = []
     for thing in things:
@@ -91,13 +91,13 @@ def join_short(things: Iterable[Described], options: SummaryOptions) -> tuple[di
 
 
 def distinct(descriptions: Iterable[str]) -> list[str]:
-    """The different descriptions by the date at their end, then by alphabet, white space as single spaces."""
+    """Return the different descriptions by the date at their end, then by alphabet, white space as single spaces."""
     texts = {" ".join(text.split()) for text in descriptions} - {""}
     return sorted(texts, key=lambda text: (date[1] if (date := _DATED.search(text)) else "", text))
 
 
 def whole_request(model: TaskModel, thing: Described, options: SummaryOptions) -> ChatRequest | None:
-    """The request for all descriptions of one thing; None if they do not fit into one."""
+    """Return the request for all descriptions of one thing; None if they do not fit into one."""
     request = _request(model, thing.title, distinct(thing.descriptions), options)
     return request if prompt_tokens(request, options.encoding) <= options.max_input_tokens else None
 
@@ -105,7 +105,7 @@ def whole_request(model: TaskModel, thing: Described, options: SummaryOptions) -
 def packs(
     model: TaskModel, things: Mapping[str, tuple[str, ChatRequest]], options: SummaryOptions
 ) -> Iterator[list[str]]:
-    """The keys of things, by which title and `whole_request` are given, that share a request; not of single ones."""
+    """Yield keys of things, by which title and `whole_request` are given, that share a request; not of single ones."""
     sizes = [size + _MARGIN for size in count_tokens([_data(one) for _, one in things.values()], options.encoding)]
     pack, used, room = list[str](), 0, 0
     for (key, (_, request)), size in zip(things.items(), sizes, strict=True):
@@ -121,7 +121,7 @@ def packs(
 
 
 async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatRequest]]) -> dict[int, str]:
-    """The summary of each of several things, by place, by one request; without those that the answer lacks.
+    """Return the summary of each of several things, by place, by one request; without those that the answer lacks.
 
     An answer with another title is none. Raises ModelError.
     """
@@ -150,7 +150,7 @@ def _letters(title: str) -> str:
 async def summarize_descriptions(
     model: TaskModel, title: str, descriptions: Iterable[str], options: SummaryOptions
 ) -> str:
-    """A description of `title` (of a relationship: both its titles) with the content of all descriptions.
+    """Return a description of `title` (of a relationship: both its titles) with the content of all descriptions.
 
     Depends only on the set of descriptions. A single one is returned unchanged, without a call; of too many for one
     request, the summaries of the two halves are summarized.

@@ -25,7 +25,7 @@ async def ask_numbered(
     one_each: bool = True,
     **values: object,
 ) -> tuple[list[list[Any]], Usage]:
-    """The records on each text, by a form that is one list of records with the texts' numbers as `id`.
+    """Return the records on each text, by a form that is one list of records with the texts' numbers as `id`.
 
     The ledger has an answer for each text by itself; those that it lacks are asked for in one request. With `one_each`,
     no record on a text, or more than one, is no answer.
@@ -56,7 +56,7 @@ async def ask_numbered(
 
 
 def numbered(texts: Iterable[str]) -> str:
-    """The texts, each after its number, or, in place of a title, a line break."""
+    """Return the texts, each after its number, or, in place of a title, a line break."""
     spaced = (text if text.startswith("\n") else f" {text}" for text in texts)
     return "\n\n".join(f"[{number}]{text}" for number, text in enumerate(spaced, 1))
 
@@ -82,7 +82,7 @@ JUDGE_NAMES = Task("judge_names", NameVerdicts, {"pairs": "data"})
 
 
 async def verdicts_on(model: TaskModel, pairs: Sequence[str]) -> list[NameVerdict | None]:
-    """The verdict on each pair, given as names with their evidence; None if the answer leaves it out."""
+    """Return the verdict on each pair, given as names with their evidence; None if the answer leaves it out."""
     answers, _ = await ask_numbered(model, JUDGE_NAMES, pairs, "pairs")
     return [verdicts[0] if len(verdicts) == 1 else None for verdicts in answers]
 
@@ -127,13 +127,13 @@ TEST_PASSAGES = Task("relevance_test", RelevantUnits, {"passages": "data"}, "que
 
 
 async def ratings_of(model: TaskModel, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
-    """The rating of each report, 0 to 5, None if the answer leaves it out."""
+    """Return the rating of each report, 0 to 5, None if the answer leaves it out."""
     rated, usage = await ask_numbered(model, RATE_REPORTS, reports, "reports", question=question)
     return [ratings[0].rating if len(ratings) == 1 else None for ratings in rated], usage
 
 
 async def relevance_of(model: TaskModel, question: str, passages: Sequence[Passage]) -> Relevance:
-    """The relevant sentences by number of the passage; only passages without a stored verdict are asked for."""
+    """Return the relevant sentences by number of the passage; only passages without a stored verdict are asked for."""
     texts = []
     for passage in passages:
         lines = (f"({place}) {line}" for place, line in enumerate(sentence_lines(passage.text), 1))
@@ -144,7 +144,7 @@ async def relevance_of(model: TaskModel, question: str, passages: Sequence[Passa
 
 
 def _relevant(units: Sequence[RelevantUnit], text: str) -> tuple[int, ...]:
-    """The relevant sentences of a passage; all without a valid number."""
+    """Return the relevant sentences of a passage; all without a valid number."""
     n = len(sentences(text))
     valid = {number for unit in units for number in unit.sentences if 1 <= number <= n}
     return tuple(sorted(valid)) or tuple(range(1, n + 1)) or (1,)

@@ -51,7 +51,7 @@ TEXT_REPORT = Task("community_report_text", CommunityReport, *_GIVEN)
 async def write_report(
     model: TaskModel, task: Task[CommunityReport], material: ReportMaterial, language: str | None
 ) -> ReportRecord:
-    """The report on a community."""
+    """Return the report on a community."""
     dated = ",document_date\n" in material.context  # without dates, requests stay as they are
     values = {"context": material.context, "max_words": _MAX_WORDS, "language": language, "dated": dated}
     answer, _ = await ask_model(model, task, **values)
@@ -77,7 +77,7 @@ def _finding(finding: ReportFinding) -> Finding | None:
 
 
 def _headline(text: str) -> str:
-    """The first sentence, without citations, shortened between words."""
+    """Return the first sentence, without citations, shortened between words."""
     plain = without_references(text)
     first = next(iter(sentences(plain)), None)
     line = " ".join(plain[first.start : first.end].split()) if first else ""

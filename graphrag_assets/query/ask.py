@@ -171,7 +171,7 @@ class Ask(Generic[OptionsOf]):
 
     @contextmanager
     def calling(self, category: str) -> Iterator[Callable[[Usage], None]]:
-        """A call to a model; yields the function that adds what it used, and its seconds, to the category.
+        """Yield a call to a model; yields the function that adds what it used, and its seconds, to the category.
 
         If the search ends meanwhile, the trace keeps the failure that the call was repeated for.
         """

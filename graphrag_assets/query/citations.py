@@ -134,7 +134,7 @@ Reference(table='Sources', number=4, statement='She broke it.', sentence=2)]
 
 
 def given_by(rows: Iterable[Passage | Reference]) -> dict[str, dict[int, set[int]]]:
-    """These rows and their sentences: those of a context, or those that a text cites, can be cited."""
+    """Return these rows and their sentences: those of a context, or those that a text cites, can be cited."""
     citable: dict[str, dict[int, set[int]]] = {}
     for row in rows:
         citable.setdefault(row.table, {}).setdefault(row.number, set()).update(row.sentences)
@@ -340,7 +340,9 @@ def _span(statement: str, text: str) -> tuple[int, int] | None:
 
 @lru_cache(256)
 def _patterns(statement: str) -> list[re.Pattern[str]]:
-    """What finds a statement, and its last sentence, in any white space; an ellipsis in it stands for any text."""
+    """Return what finds a statement, and its last sentence, in any white space; an ellipsis in it stands for any
+    text.
+    """
     last = [line for line in sentence_lines(statement)[-1:] if len(line.split()) >= _MIN_WORDS]
     patterns = []
     for said in (statement, *last):

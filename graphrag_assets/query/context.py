@@ -14,13 +14,13 @@ _MAX_CHARACTERS_PER_TOKEN = 12  # avoids counting lines that are far too long; t
 _MIN_TOKENS = 2  # of any line: a number, and the rest
 
 
-def columns(shown: str) -> dict[str, str]:
+def columns(names: str) -> dict[str, str]:
     """Columns by heading.
 
     >>> columns("id=human_readable_id title")
     {'id': 'human_readable_id', 'title': 'title'}
     """
-    words = (word.partition("=") for word in shown.split())
+    words = (word.partition("=") for word in names.split())
     return {heading: column or heading for heading, _, column in words}
 
 
@@ -32,14 +32,14 @@ class Layout:
     """
 
     name: str
-    shown: Mapping[str, str]
+    by_heading: Mapping[str, str]
     title: str
     text: str
 
     @property
     def heading(self) -> str:
         """The first lines of the section."""
-        return f"-----{self.name}-----\n{'|'.join(self.shown)}\n"
+        return f"-----{self.name}-----\n{'|'.join(self.by_heading)}\n"
 
     @property
     def heading_tokens(self) -> int:
@@ -47,18 +47,19 @@ class Layout:
 
         By this rule and the counts of the publication, most searches do without the tokenizer, which takes 80 MB.
         """
-        return 4 + self.name.count(" ") + sum(2 + name.count("_") + name.count(" ") for name in self.shown)
+        return 4 + self.name.count(" ") + sum(2 + name.count("_") + name.count(" ") for name in self.by_heading)
 
     def without(self, *headings: str) -> "Layout":
         """Return the layout without the columns of these headings."""
-        return replace(self, shown={name: column for name, column in self.shown.items() if name not in headings})
+        others = {name: column for name, column in self.by_heading.items() if name not in headings}
+        return replace(self, by_heading=others)
 
     def with_dates(self, reader: Reader) -> "Layout":
         """Return the layout with the dates of documents behind the number, if there are any; tokens include them."""
         if not reader.has_dates:
             return self
-        number, *others = self.shown.items()
-        return replace(self, shown=dict([number, ("document_date", "document_date"), *others]))
+        number, *others = self.by_heading.items()
+        return replace(self, by_heading=dict([number, ("document_date", "document_date"), *others]))
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Context:
         return len(encode(self.text)) + (self.history.tokens if self.history else 0)
 
     def __repr__(self) -> str:
-        """The method, the question, and the rows of each section."""
+        """Return the method, the question, and the rows of each section."""
         rows = ", ".join(f"{len(numbers)} {name}" for name, numbers in numbers_in_context(self.frames).items())
         return f"<Context of {self.method} search for {self.question[:60]!r}: {rows}>"
 
@@ -277,7 +278,7 @@ class _Rows:
 
 
 def packed(sizes: Sequence[int], limit: int) -> list[list[int]]:
-    """The places of the sizes in order, in parts within the limit or of one place; without any, an empty part."""
+    """Return places of the sizes in order, in parts within the limit or of one place; without any, an empty part."""
     parts, used = list[list[int]]([[]]), 0
     for place, size in enumerate(sizes):
         if parts[-1] and used + size > limit:
@@ -290,4 +291,4 @@ def packed(sizes: Sequence[int], limit: int) -> list[list[int]]:
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
     """Return the line of each row: its cells separated by bars, and a line break."""
-    return lines([rows[column].to_list() for column in layout.shown.values()])
+    return lines([rows[column].to_list() for column in layout.by_heading.values()])

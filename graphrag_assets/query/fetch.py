@@ -19,7 +19,7 @@ _ALL = 1_000_000_000
 
 
 def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The text units that name the entities, by the entities' order, then by how many relationships they state."""
+    """Return text units that name the entities, by the entities' order, then by how many relationships they state."""
     return reader.numbers(
         f"""
         SELECT t.text_unit
@@ -180,7 +180,9 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
 
 
 def claims_in(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The claims made in the text units, in the order of these, superseded ones last. With their documents' dates."""
+    """Return the claims made in the text units, in the order of these, superseded ones last. With their documents'
+    dates.
+    """
     return _claims(reader, "text_unit_number IN (SELECT unnest($units::INT[]))", [], units, scope)
 
 
@@ -243,7 +245,7 @@ def reports_about(
     n_similar: int = 0,
     level: int | None = None,
 ) -> pl.DataFrame:
-    """Reports of the entities' communities at all levels, by the number of the entities in them, then by rank.
+    """Return reports of the entities' communities at all levels, by the number of the entities in them, then by rank.
 
     Of the reports `similar` to the question, best first, the first `n_similar` on communities of at least three
     entities, down to `level` if it is given, are added; their ranking and that of the others are fused.

@@ -110,7 +110,7 @@ class GraphRAG:
 
     @takes(LocalSearchOptions)
     def local(self, question: str, options: LocalSearchOptions) -> Answer:
-        """An answer about particular things: from their part of the graph and the text that names them."""
+        """Return an answer about particular things: from their part of the graph and the text that names them."""
         return self._answer("local", question, options).wait()
 
     @takes(LocalSearchOptions)
@@ -120,7 +120,7 @@ class GraphRAG:
 
     @takes(GlobalOptions)
     def global_(self, question: str, options: GlobalOptions) -> Answer:
-        """An answer about the whole: every report of a level is read, and the best points become the answer."""
+        """Return an answer about the whole: every report of a level is read, and the best points become the answer."""
         return self._answer("global", question, options).wait()
 
     @takes(GlobalOptions)
@@ -130,7 +130,7 @@ class GraphRAG:
 
     @takes(DriftSearchOptions)
     def drift(self, question: str, options: DriftSearchOptions) -> Answer:
-        """An answer found in steps: reports raise follow-up questions, local searches answer them."""
+        """Return an answer found in steps: reports raise follow-up questions, local searches answer them."""
         return self._answer("drift", question, options).wait()
 
     @takes(DriftSearchOptions)
@@ -140,17 +140,19 @@ class GraphRAG:
 
     @takes(BasicOptions)
     def basic(self, question: str, options: BasicOptions) -> Answer:
-        """An answer from the most similar text units alone, without the graph."""
+        """Return an answer from the most similar text units alone, without the graph."""
         return self._answer("basic", question, options).wait()
 
     @takes(BasicOptions)
     async def abasic(self, question: str, options: BasicOptions) -> Answer:
-        """`basic` for asynchronous callers."""
+        """Return `basic` for asynchronous callers."""
         return await self._answer("basic", question, options).result()
 
     @takes(LazyOptions)
     def lazy(self, question: str, options: LazyOptions) -> Answer:
-        """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
+        """Return an answer from the text units that a budget of relevance tests finds; `Answer.tests` has the
+        verdicts.
+        """
         return self._answer("lazy", question, options).wait()
 
     @takes(LazyOptions)
@@ -160,7 +162,9 @@ class GraphRAG:
 
     @takes(PlannedOptions)
     def planned(self, question: str, options: PlannedOptions) -> Answer:
-        """An answer in steps: what the question describes is found first; `Answer.steps` says what each found."""
+        """Return an answer in steps: what the question describes is found first; `Answer.steps` says what each
+        found.
+        """
         return self._answer("planned", question, options).wait()
 
     @takes(PlannedOptions)
@@ -170,7 +174,7 @@ class GraphRAG:
 
     @takes(AskOptions)
     def ask(self, question: str, options: AskOptions) -> Answer:
-        """An answer by the method that suits the kind of the question; `Answer.choice` says which, and why."""
+        """Return an answer by the method that suits the kind of the question; `Answer.choice` says which, and why."""
         return self._answer("ask", question, options).wait()
 
     @takes(AskOptions)
@@ -180,7 +184,7 @@ class GraphRAG:
 
     @takes(RetrieveOptions)
     def retrieve(self, question: str, options: RetrieveOptions) -> pl.DataFrame:
-        """The passages (text units) that match the question best, without an answer.
+        """Return the passages (text units) that match the question best, without an answer.
 
         Returns:
             rank, score (graph: PageRank; text: BM25 and cosine, each spread from 0 to 1; words: BM25; vectors:
@@ -200,7 +204,7 @@ class GraphRAG:
 
     @takes(CommonOptions)
     def plan(self, question: str, options: CommonOptions) -> Plan:
-        """The steps by which `planned` answers the question, without an answer.
+        """Return the steps by which `planned` answers the question, without an answer.
 
         Returns:
             steps, each with variable and question. Without a chat model, one step, and a note that says so.
@@ -254,7 +258,8 @@ class GraphRAG:
         return await self._suggestions(history, count, options).result()
 
     def sql(self, query: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.
+        """Return the result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be
+        written.
 
         >>> GraphRAG().sql("SELECT title FROM entities WHERE degree > $least", {"least": 10})  # doctest: +SKIP
         >>> GraphRAG().sql("FROM neighbors($title, 2)", {"title": "Great Eastern"})  # doctest: +SKIP
@@ -265,7 +270,8 @@ class GraphRAG:
         return self.index.reader().query(query, parameters)
 
     def quote(self, citation: Citation, around: int = 0) -> str:
-        """The cited passage of its document, with `around` characters on both sides; empty if it has no place there.
+        """Return the cited passage of its document, with `around` characters on both sides; empty if it has no place
+        there.
 
         Raises:
             QueryError: the publication does not have it: the citation is that of another index, or of an earlier

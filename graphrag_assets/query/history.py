@@ -28,7 +28,8 @@ class ConversationHistory:
 
     @classmethod
     def of(cls, history: object) -> "ConversationHistory":
-        """The history from a list of turns, each a `Turn`, (role, content), or {"role", "content"}; None: no turns.
+        """Return the history from a list of turns, each a `Turn`, (role, content), or {"role", "content"}; None: no
+        turns.
 
         Raises:
             QueryError: it is something else.

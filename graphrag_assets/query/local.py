@@ -113,7 +113,7 @@ RELATIONSHIPS = Layout(
     title="title",
     text="description",
 )
-RELATIONSHIPS_ON_PATHS = replace(RELATIONSHIPS, shown={**RELATIONSHIPS.without("links").shown, "hop": "hop"})
+RELATIONSHIPS_ON_PATHS = replace(RELATIONSHIPS, by_heading={**RELATIONSHIPS.without("links").by_heading, "hop": "hop"})
 CLAIMS = Layout(
     "Claims",
     columns(

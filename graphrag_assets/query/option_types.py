@@ -58,7 +58,7 @@ Seconds = Annotated[
 
 
 def made_of(kind: "type[Options]") -> Callable[[Any], Any]:
-    """Turns a dictionary, as JSON has it, into options of this kind; anything else stays as it is."""
+    """Turn a dictionary, as JSON has it, into options of this kind; anything else stays as it is."""
     return lambda value: kind(**value) if isinstance(value, dict) else value
 
 

@@ -45,7 +45,9 @@ def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], 
 
 
 async def embed(settings: Settings, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-    """The vectors of questions to an index that was embedded with `index_model`, and their cost. Raises QueryError."""
+    """Return the vectors of questions to an index that was embedded with `index_model`, and their cost. Raises
+    QueryError.
+    """
     if here := _in_process(index_model):
         return await asyncio.to_thread(here, list(texts)), Usage()
     _check_comparable(settings, index_model)

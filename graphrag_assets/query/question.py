@@ -77,7 +77,7 @@ class Question:
         return self.of_reports or self
 
     def of(self, kind: str) -> "Question":
-        """What rows of a kind are searched for."""
+        """Return what rows of a kind are searched for."""
         return self.for_reports if kind == "community_report" else self
 
     def remember(self, model: str, vector: np.ndarray) -> None:

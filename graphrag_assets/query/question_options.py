@@ -27,13 +27,13 @@ class Callbacks:
         return f"{type(self).__name__}()"
 
     def on_context(self, context: Context) -> None:
-        """A context was built; DRIFT and planned search build several."""
+        """Return a context was built; DRIFT and planned search build several."""
 
     def on_call(self, category: str, usage: Usage) -> None:
-        """A model answered; the category as in `Answer.usage`. An answer from the ledger has no calls."""
+        """Return a model answered; the category as in `Answer.usage`. An answer from the ledger has no calls."""
 
     def on_error(self, failure: Failure) -> None:
-        """A call failed, or a name of the filter is missing, and the search goes on without it."""
+        """Return a call failed, or a name of the filter is missing, and the search goes on without it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,7 +91,7 @@ def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.Da
 
 
 def _main_types(mentions: pl.DataFrame) -> pl.DataFrame:
-    """number, type: the one that most mentions give."""
+    """Return number, type: the one that most mentions give."""
     generic = pl.col("type").is_in(["", "UNKNOWN", "CONCEPT", "NAME"])
     counted = mentions.with_columns(pl.col("type").fill_null("")).group_by("number", "type").len()
     return _first(counted.sort("number", generic, pl.col("len").cast(pl.Int64).neg(), "type"), "type")

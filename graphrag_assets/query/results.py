@@ -124,14 +124,14 @@ class Answer:
         return sum(self.usage.values(), Usage())
 
     def __repr__(self) -> str:
-        """The beginning of the question and of the answer, and what it rests on."""
+        """Return the beginning of the question and of the answer, and what it rests on."""
         return (
             f"<Answer by {self.method} search to {_one_line(self.question, 60)!r}: {_one_line(self.answer, 80)!r}, "
             f"{len(self.citations)} citations, {self.seconds:.2f} s>"
         )
 
     def __str__(self) -> str:
-        """The answer, then its citations with their documents and characters."""
+        """Return the answer, then its citations with their documents and characters."""
         lines = [self.answer]
         if self.citations:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
@@ -141,7 +141,7 @@ class Answer:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
+        """Return answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
         numbers = numbers_in_context(self.context)
         frames = {"tests": self.tests, "steps": self.steps}
         rows = {name: None if frame is None else frame.to_dicts() for name, frame in frames.items()}

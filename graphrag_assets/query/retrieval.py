@@ -42,7 +42,7 @@ class FoundTexts(NamedTuple):
 
 
 def search_texts(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` (text_unit, entity, community_report) whose texts match the question best, best first."""
+    """Return rows of `kind` (text_unit, entity, community_report) whose texts match the question best, best first."""
     scores = find_texts(reader, question, [kind], max(CANDIDATES, limit), scope)[kind].scores
     if kind == "text_unit":
         scores = with_preference(reader, question.text, scores, scope, limit)
@@ -192,7 +192,9 @@ def _vector(reader: Reader, question: Question) -> np.ndarray:
 
 
 def fuse(*rankings: Sequence[int], weights: Sequence[float] | None = None, k: int = FUSION_K) -> list[int]:
-    """The numbers in the rankings (each best first) by the sum of weight / (k + rank), best first; ties by number."""
+    """Return the numbers in the rankings (each best first) by the sum of weight / (k + rank), best first; ties by
+    number.
+    """
     scores: dict[int, float] = {}
     for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, number in enumerate(ranking, 1):
@@ -275,7 +277,7 @@ def with_preference(reader: Reader, text: str, scores: dict[int, float], scope: 
     raised = {n: score + PREFERENCE * greatest if n in set(numbers) else score for n, score in scores.items()}
     if is_all_that_counts(reader, text):
         raised |= {n: scores.get(n, 0.0) + 2 * greatest for n in numbers[:limit]}
-    return dict(sorted(raised.items(), key=lambda found: (-round(found[1], 9), found[0])))
+    return dict(sorted(raised.items(), key=lambda pair: (-round(pair[1], 9), pair[0])))
 
 
 def is_all_that_counts(reader: Reader, text: str) -> bool:

@@ -54,7 +54,7 @@ class Scope:
         return self.documents is not None
 
     def allows(self, kind: str, column: str) -> str:
-        """SQL that is true for the rows whose `column`, a number of `kind`, is in the scope.
+        """Return SQL that is true for the rows whose `column`, a number of `kind`, is in the scope.
 
         Args:
             kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: those whose
@@ -127,19 +127,19 @@ class Scope:
         return f"SELECT {number} FROM {table} WHERE {' AND '.join(conditions)}"
 
     def _has_source(self, kind: str) -> str:
-        """SQL that is true for an entity or relationship with a text unit in the scope."""
+        """Return SQL that is true for an entity or relationship with a text unit in the scope."""
         if not self.limits_text:
             return "true"
         allowed = self.allows("text_unit", "text_unit")
         return f"human_readable_id IN (SELECT {kind} FROM search.{kind}_text_units WHERE {allowed})"
 
     def _is_partly(self, kind: str, column: str = "human_readable_id") -> str:
-        """SQL that is true for an entity or relationship with a text unit outside the scope."""
+        """Return SQL that is true for an entity or relationship with a text unit outside the scope."""
         allowed = self.allows("text_unit", "text_unit")
         return f"{column} IN (SELECT {kind} FROM search.{kind}_text_units WHERE NOT {allowed})"
 
     def _is_of_type(self) -> str:
-        """SQL that is true for an entity that has one of the types according to the text units in the scope."""
+        """Return SQL that is true for an entity that has one of the types according to the text units in the scope."""
         if self.types is None:
             return "true"
         return f"""

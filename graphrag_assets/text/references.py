@@ -183,16 +183,16 @@ class Checked:
     possible reference is held back until its end arrives, so the text already shown never changes.
     """
 
-    given: Given
+    citable: Given
     remove: bool = False
     unresolved: dict[str, None] = field(default_factory=dict)
     _held: str = ""
     _begun: bool = False
 
     @classmethod
-    def text(cls, text: str, given: Given, remove: bool = False) -> tuple[str, list[str]]:
+    def text(cls, text: str, citable: Given, remove: bool = False) -> tuple[str, list[str]]:
         """The complete checked text, and the references to rows that were not given, as `"Ships (7)"`."""
-        checked = cls(given, remove)
+        checked = cls(citable, remove)
         return checked.feed(text) + checked.end(), list(checked.unresolved)
 
     def feed(self, piece: str) -> str:
@@ -232,7 +232,7 @@ class Checked:
 
     def _checked(self, block: re.Match[str], space: str) -> str:
         cited = places_cited_in(block["rows"])
-        unknown = [place for place in cited if not _is_in(place, self.given)]
+        unknown = [place for place in cited if not _is_in(place, self.citable)]
         unread = unread_in(block["rows"])
         if cited and not unknown and not unread and _CANONICAL.fullmatch(block[0]):
             return space + block[0]
@@ -255,9 +255,9 @@ def _closed(text: str) -> re.Match[str] | None:
     return next((block for block in closed if block), None)
 
 
-def _is_in(place: tuple[str, int, int | None], given: Given) -> bool:
+def _is_in(place: tuple[str, int, int | None], citable: Given) -> bool:
     table, number, sentence = place
-    rows = given.get(table, {})
+    rows = citable.get(table, {})
     return number in rows and (sentence is None or sentence in rows[number])
 
 

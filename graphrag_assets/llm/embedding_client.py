@@ -59,6 +59,8 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         cut = [self._cut(text if text.strip() else " ", self.options.item_tokens) for text in texts]
         keys = [self.key(text) for text in cut]
         wanted = dict(zip(keys, cut, strict=True))
+        if self.ledger.unstored:  # vectors that are paid for, which the look-up is to find
+            await self.ledger.put()
         hits = sorted((await self.ledger.get_many(list(wanted))).values(), key=lambda hit: hit.created_at)
         vectors = {hit.key: np.frombuffer(hit.vector, "<f4") for hit in hits if hit.vector}
         size = self.dimensions or (len(vectors[hits[-1].key]) if vectors else None)

@@ -28,7 +28,9 @@ def once_per_process(
     """
 
     def decorate(make: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-        caches = [(threading.Lock(), functools.lru_cache(maxsize)(make))]
+        caches: list[tuple[threading.Lock, Callable[..., Value]]] = [
+            (threading.Lock(), functools.lru_cache(maxsize)(make))
+        ]
 
         def begin_in_fork() -> None:
             # A thread that does not exist here may hold the lock. The parent's values are kept and not used: their end

@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_assets.pipeline.loading import LoadOptions, load_documents
-from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.source_records import ConversionLimits
 from graphrag_assets.store.input_files import InputFolder
 from graphrag_assets.text.languages import language_of
 from graphrag_assets.text.words import encode
@@ -24,11 +24,11 @@ def main() -> None:
     encode("Loads the tokenizer.")
     before, started = _cpu_seconds(), time.monotonic()
     documents, errors = [], []
-    for batch in folder.batches():
-        with ConversionProcess(ConversionLimits()) as convert:
+    with ConversionProcess(ConversionLimits()) as convert:
+        for batch in folder.batches():
             loaded = load_documents(batch, folder.files(batch), LoadOptions(), convert)
-        documents.append(loaded.documents)
-        errors.append(loaded.errors)
+            documents.append(loaded.documents)
+            errors.append(loaded.errors)
     read, failed = pl.concat(documents), pl.concat(errors)
     print(
         f"{read['source'].n_unique()} files with {read.height} documents and {read['n_tokens'].sum():,} tokens, "

@@ -3,8 +3,9 @@
 They are one step that commits once, so that a batch is in the database either as it was or as it is.
 """
 
+import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -218,7 +219,10 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {
-        "documents": errors_metadata(names, "problems", indexed.errors.filter(~failed & ~lossy), batch),
+        "documents": {
+            **errors_metadata(names, "problems", indexed.errors.filter(~failed & ~lossy), batch),
+            **_left_out_metadata(documents),
+        },
         "entity_mentions": {
             **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
             **usage_metadata(indexed.usage),
@@ -229,3 +233,13 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
         name: table_metadata(name, indexed.changes[name], seconds, frame, **more.get(name, {}))
         for name, frame in indexed.frames.items()
     }
+
+
+def _left_out_metadata(documents: pl.DataFrame) -> Metadata:
+    """How much of the files was left out by intent, such as comments, hidden sheets and base64."""
+    counts = Counter[str]()
+    for raw_data in documents["raw_data"].drop_nulls():
+        if '"left_out": {' in raw_data:
+            values = json.loads(raw_data)["left_out"]
+            counts.update({name: n for name, n in values.items() if isinstance(n, int)})
+    return {"left_out": dg.MetadataValue.json(dict(counts))} if counts else {}

@@ -29,8 +29,8 @@ from graphrag_assets.pipeline.batch import (
 )
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
-from graphrag_assets.reading.limits import ConversionLimits
-from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.process import conversion_process
+from graphrag_assets.reading.source_records import ConversionLimits
 from graphrag_assets.runtime.processes import restart_peak
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
@@ -44,7 +44,7 @@ from graphrag_assets.store.batches import (
 from graphrag_assets.store.index_database import Changes
 from graphrag_assets.store.input_files import SourceFile
 
-CORPUS_VERSION = 8
+CORPUS_VERSION = 9
 """Incremented when the same files give other documents or text units: all batches are read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -204,7 +204,7 @@ def read_batch(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the documents of a batch, its text units and its errors, see `read_corpus`."""
     load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
-    with ConversionProcess(ConversionLimits()) as convert:
+    with conversion_process(ConversionLimits()) as convert:
         return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list)
 
 

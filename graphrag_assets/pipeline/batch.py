@@ -27,7 +27,7 @@ from graphrag_assets.pipeline.unit_contexts import (
     unit_headings,
     unit_places,
 )
-from graphrag_assets.reading.formats import Converter
+from graphrag_assets.reading.kinds import Converter
 from graphrag_assets.reading.source_records import LoadOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.schema import polars_schema

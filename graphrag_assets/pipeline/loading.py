@@ -14,7 +14,7 @@ from graphrag_assets.pipeline.own_facts import is_facts, reading_options, with_f
 from graphrag_assets.reading.chats import SLACK_LISTS, SLACK_USERS, slack_names
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.document_dates import date_of, in_head, in_name
-from graphrag_assets.reading.formats import (
+from graphrag_assets.reading.kinds import (
     Converter,
     RefusedKind,
     format_of,

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.reading.headings import Heading, headings, plain_title, tables
+from graphrag_assets.reading.markdown import Heading, headings, plain_title, tables
 
 SEPARATOR = " › "
 _MAX_PART = 200  # characters of a title or heading

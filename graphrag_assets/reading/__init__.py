@@ -1,7 +1,6 @@
-"""From the bytes of a file to its documents: `formats` tells what a file is and calls the reader of its kind.
+"""From the bytes of a file to its documents: `kinds` tells what a file is, `worker` has the reader of each format.
 
-Office documents, PDF, web pages, mails and Parquet are read in a process of their own with limits on time and memory, a
-module per library: `pdf` (pypdfium2), `office` (kreuzberg), `web` (trafilatura) and `mail` (the standard library). A
-file of a few kilobytes can expand to gigabytes or take hours, and some libraries crash the interpreter; a process can
-be ended without harm to the batch.
+Text and tables are read where they are asked for. Office documents, PDF, web pages, mails and other formats that a
+library parses are read in a process of their own with limits on time and memory (`process`, `worker`). Most of them
+become Markdown by one writer of trees, `markdown`.
 """

@@ -14,32 +14,29 @@ from typing import Any, NamedTuple
 
 from graphrag_assets.reading.source_records import Place, Record, metadata_json
 
-_SPEAKERS = (
-    *("role", "speaker", "sender", "from", "user", "username", "user_name", "sender_name", "author", "creator"),
-)
-_TEXTS = ("text", "content", "message", "body", "value")
-_TIMES = (
-    *("ts", "timestamp", "timestamp_ms", "time", "date", "created_at", "createdDateTime", "createdAt", "sent"),
-    *("create_time", "created_date", "origin_server_ts", "originalarrivaltime", "start", "datetime"),
-)
-_LISTS = ("messages", "value", "chat_messages", "MessageList", "conversation", "conversations", "transcript")
-_TITLES = ("name", "title", "topic", "displayName")
+_FIELDS = {
+    "speaker": "role speaker sender from user username user_name sender_name author creator name nickname displayName",
+    "text": "text content message body value parts",
+    "time": "ts timestamp timestamp_ms time date created_at createdDateTime createdAt sent create_time created_date"
+    " origin_server_ts originalarrivaltime start datetime",
+    "messages": "messages value chat_messages MessageList conversation conversations transcript",
+    "title": "channel name title topic displayName",
+}
+"""The fields of messages and chats of Slack, Teams, Discord, Telegram, Messenger, ChatGPT, Claude and others."""
 _ROLES = frozenset({"system", "user", "assistant", "human", "gpt", "tool", "ai", "bot"})
 _MOVES = re.compile(r"(?:channel|group)_(?:join|leave|archive|unarchive|name|topic|purpose)")
 """Messages of Slack that say who has come and gone."""
 _WHATSAPP = re.compile(
-    r"^\u200e?\[?(\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?)\]?"
-    r"(?: - | )([^:\n]{1,60}): (.*)$",
-    re.MULTILINE,
+    r"\u200e?\[?(\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? "
+    r"(?:[^\W\d]{1,4})?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[^\W\d][^\]:\n-]{0,9})?)(?:\] | - )(?:([^:\n]{1,60}): )?(.*)"
 )
-_NOTICE = re.compile(r"^\u200e?\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}[:.]\d\d.*$")
-_STAMP = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4}),? (.*)")
-_CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))? ?(?:([ap])\.?m\.?)?", re.IGNORECASE)
+_STAMP = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4}),? ([^\W\d]*)(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?(?: ?(\D+))?")
+_MORNING, _AFTERNOON = ("am", "上午", "오전", "午前", "πμ", "ص", "öö"), ("pm", "下午", "오후", "午後", "μμ", "م", "ös")
+"""Halves of the day in the languages with a clock of twelve hours."""
 _MIN_MESSAGES = 2
 _LONG = 2000  # characters of a message; where most are longer, they are articles
 _SLACK_LINK = re.compile(r"<((?:https?|mailto):[^|>]+)(?:\|([^>]+))?>")
 _SLACK_NAME = re.compile(r"<([@#!])([^|>]+)(?:\|([^>]+))?>")
-_TAG = re.compile(r"<[^>\n]+>")
 SLACK_USERS = "users.json"
 SLACK_LISTS = frozenset((
     "users.json", "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json",
@@ -56,48 +53,43 @@ class _Message(NamedTuple):
 
 def whatsapp_record(text: str) -> Record | None:
     """Return the chat of an export of WhatsApp; None if the text is none."""
-    lines = text.replace("\u202f", " ").split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    if not _NOTICE.match(first) or len(_WHATSAPP.findall(text)) < _MIN_MESSAGES:
-        return None
+    lines = [*filter(str.strip, text.replace("\u202f", " ").replace("\xa0", " ").split("\n"))]
     messages: list[_Message] = []
+    if not lines or not _WHATSAPP.match(lines[0]):
+        return None
     for line in lines:
-        if message := _WHATSAPP.match(line):
-            messages.append(_Message(message[2].strip(), message[3].strip("\u200e \t"), message[1]))
-        elif messages and line.strip() and not _NOTICE.match(line):
+        entry = _WHATSAPP.fullmatch(line)
+        if entry and entry[2]:
+            messages.append(_Message(entry[2].strip(), entry[3].strip("\u200e \t"), entry[1]))
+        elif messages and not entry:  # a line without a speaker is a notice
             messages[-1] = messages[-1]._replace(text=f"{messages[-1].text} {line.strip()}")
-    return _chat(_in_iso(messages))
+    return _chat(_in_iso(messages)) if len(messages) >= _MIN_MESSAGES else None
 
 
 def _in_iso(messages: list[_Message]) -> list[_Message]:
     """Return messages with times in ISO 8601 if the order of day and month is certain from any of them."""
     stamps = [_STAMP.fullmatch(message.time) for message in messages]
     days = [(int(stamp[1]), int(stamp[3]), stamp[2]) for stamp in stamps if stamp]
-    if any(first > 31 for first, _, _ in days):
-        order = (1, 3, 4)
-    elif any(first > 12 or mark == "." for first, _, mark in days):
-        order = (4, 3, 1)
-    elif any(second > 12 for _, second, _ in days):
-        order = (4, 1, 3)
-    else:
-        return messages
-    return [
-        message._replace(time=_iso(stamp, order) or message.time)
-        for message, stamp in zip(messages, stamps, strict=True)
-    ]
+    orders = (
+        ((1, 3, 4), any(first > 31 for first, _, _ in days)),
+        ((4, 3, 1), any(first > 12 or mark == "." for first, _, mark in days)),
+        ((4, 1, 3), any(second > 12 for _, second, _ in days)),
+    )
+    order = next((order for order, certain in orders if certain), None)
+    times = [_iso(stamp, order) if stamp and order else None for stamp in stamps]
+    return [message._replace(time=time or message.time) for message, time in zip(messages, times, strict=True)]
 
 
-def _iso(stamp: re.Match[str] | None, order: tuple[int, int, int]) -> str | None:
-    clock = _CLOCK.fullmatch(stamp[5]) if stamp else None
-    if not stamp or not clock:
-        return None
+def _iso(stamp: re.Match[str], order: tuple[int, int, int]) -> str | None:
     year, month, day = (int(stamp[place]) for place in order)
-    hour = int(clock[1]) if not clock[4] else int(clock[1]) % 12 + 12 * (clock[4].lower() == "p")
+    half = re.sub(r"[\W_]", "", (stamp[5] or stamp[9] or "").casefold())
+    if half and half not in (*_MORNING, *_AFTERNOON):
+        return None
+    hour = int(stamp[6]) % 12 + 12 * (half in _AFTERNOON) if half else int(stamp[6])
     try:
-        time = datetime(year + 2000 * (year < 100), month, day, hour, int(clock[2]), int(clock[3] or 0))
+        return str(datetime(year + 2000 * (year < 100), month, day, hour, int(stamp[7]), int(stamp[8] or 0)))
     except ValueError:
         return None
-    return str(time)
 
 
 def slack_names(value: Any) -> dict[str, str] | None:
@@ -121,12 +113,11 @@ def json_chats(value: Any, slack: Mapping[str, str] | None = None) -> list[Recor
     """
     if chat := _chat_of(value, slack):
         return [chat]
-    if isinstance(value, Mapping):  # all chats of an account
-        inner = (item.get("list") if isinstance(item, Mapping) else item for item in value.values())
-        lists = [item for item in inner if isinstance(item, list) and item]
-    else:
-        lists = [value] if isinstance(value, list) else []
-    for chats in lists:
+    parts = value.values() if isinstance(value, Mapping) else [value]  # all chats of an account
+    for part in parts:
+        chats = part.get("list") if isinstance(part, Mapping) else part
+        if not isinstance(chats, list) or not chats:
+            continue
         records = [_chat_of(one, None) for one in chats if isinstance(one, Mapping)]
         if 2 * sum(map(bool, records)) > len(chats):
             return [record for record in records if record]
@@ -134,43 +125,39 @@ def json_chats(value: Any, slack: Mapping[str, str] | None = None) -> list[Recor
 
 
 def _chat_of(value: Any, slack: Mapping[str, str] | None) -> Record | None:
-    title, items = None, value
+    title, items = "", value
     if isinstance(value, Mapping):
-        channel = value.get("channel")
-        titles = [channel.get("name") if isinstance(channel, Mapping) else None, *(value.get(name) for name in _TITLES)]
-        title = next((title for title in titles if isinstance(title, str) and title), None)
-        items = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None) or _tree(value)
-    least = _MIN_MESSAGES if slack is None else 1
-    if not isinstance(items, list) or len(items) < least or not all(isinstance(one, Mapping) for one in items):
+        title = _first(value, "title", lambda one: one.get("name") if isinstance(one, Mapping) else one)
+        items = next((value[name] for name in _FIELDS["messages"].split() if isinstance(value.get(name), list)), None)
+        if isinstance(nodes := value.get("mapping"), Mapping):  # ChatGPT: a tree of messages
+            messages = [node.get("message") for node in nodes.values() if isinstance(node, Mapping)]
+            items = [one for one in messages if isinstance(one, Mapping) and one.get("create_time")]
+            items.sort(key=lambda one: str(_time(one["create_time"])))
+    fewest = _MIN_MESSAGES if slack is None else 1
+    if not isinstance(items, list) or len(items) < fewest or not all(isinstance(one, Mapping) for one in items):
         return None
     names = dict(slack or {}) | {
-        str(one["user"]): name
+        str(one.get("user")): name
         for one in items
-        if isinstance(profile := one.get("user_profile"), Mapping) and one.get("user")
-        if (name := _profile_name({"profile": profile}))
+        if isinstance(profile := one.get("user_profile"), Mapping) and (name := _profile_name({"profile": profile}))
     }
     items = [one for one in items if not _MOVES.fullmatch(str(one.get("subtype")))]
-    messages = [message for one in items if (message := _message(one, names))]
-    if len(messages) < least or 2 * len(messages) < len(items) or any("title" in one for one in items):
+    chat = [message for one in items if (message := _message(one, names))]
+    if len(chat) < fewest or 2 * len(chat) < len(items) or any("title" in one for one in items):
         return None
-    if statistics.median(len(message.text) for message in messages) > _LONG:
+    if statistics.median(len(message.text) for message in chat) > _LONG:
         return None
-    if items and "sender_name" in items[0]:  # Messenger writes UTF-8 as Latin-1
-        messages = [_Message(*map(_repaired, message)) for message in messages]
-        title = _repaired(title or "") or None
-    if len(messages) > 1 and all(one.time > other.time for one, other in pairwise(messages)):
-        messages.reverse()  # the newest first
-    return _chat(messages, title)
+    if "sender_name" in items[0]:  # Messenger writes UTF-8 as Latin-1
+        chat, title = [_Message(*map(_repaired, message)) for message in chat], _repaired(title)
+    if len(chat) > 1 and all(one.time > other.time for one, other in pairwise(chat)):
+        chat.reverse()  # the newest first
+    return _chat(chat, title or None)
 
 
-def _tree(value: Mapping[str, Any]) -> list[Any] | None:
-    """Return the messages of a conversation with ChatGPT, whose nodes are a tree, by their times."""
-    nodes = value.get("mapping")
-    if not isinstance(nodes, Mapping):
-        return None
-    messages = [node.get("message") for node in nodes.values() if isinstance(node, Mapping)]
-    dated = [one for one in messages if isinstance(one, Mapping) and isinstance(one.get("create_time"), int | float)]
-    return sorted(dated, key=lambda one: float(one["create_time"]))
+def _first(item: Mapping[str, Any], field: str, text_of: Any) -> str:
+    """Return the first of the values of a field that has a text."""
+    values = (text_of(item.get(name)) for name in _FIELDS[field].split())
+    return next((value for value in values if isinstance(value, str) and value), "")
 
 
 def _repaired(text: str) -> str:
@@ -183,9 +170,8 @@ def _repaired(text: str) -> str:
 def _message(item: Mapping[str, Any], names: Mapping[str, str]) -> _Message | None:
     if item.get("messageType") not in (None, "message"):  # Teams: who has come and gone
         return None
-    speaker = next((name for key in _SPEAKERS if (name := _speaker(item.get(key), names))), "")
-    text = next((text for key in _TEXTS if (text := _text(item.get(key), names))), "")
-    time = next((time for key in _TIMES if (time := _time(item.get(key)))), "")
+    speaker = _first(item, "speaker", lambda value: _speaker(value, names))
+    text, time = _first(item, "text", lambda value: _text(value, names)), _first(item, "time", _time)
     timeless = "role" in item or speaker.lower() in _ROLES
     return _Message(speaker, text, time) if speaker and text and (time or timeless) else None
 
@@ -199,7 +185,8 @@ def _speaker(value: Any, names: Mapping[str, str]) -> str:
 
 def _text(value: Any, names: Mapping[str, str]) -> str:
     if isinstance(value, Mapping):  # Teams: {"contentType": "html", "content": …}; ChatGPT: parts
-        value = _TAG.sub(" ", str(value.get("content") or value.get("body") or "")) or value.get("parts")
+        content = re.sub(r"<[^>\n]+>", " ", str(value.get("content") or value.get("body") or ""))
+        value = content or value.get("parts")
     if isinstance(value, list):  # parts, as of chat models and of Telegram
         parts = (one.get("text") if isinstance(one, Mapping) else one for one in value)
         value = "".join(part for part in parts if isinstance(part, str))
@@ -214,13 +201,10 @@ def _time(value: Any) -> str:
     """Return a time as it is written; seconds or milliseconds since 1970 in ISO 8601."""
     try:
         seconds = float(value)
-    except (TypeError, ValueError):
-        return value.strip()[:19].replace("T", " ") if isinstance(value, str) else ""
-    seconds = seconds / 1000 if seconds > 1e11 else seconds
-    try:
+        seconds = seconds / 1000 if seconds > 1e11 else seconds
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S") if seconds > 1e8 else ""
-    except (ValueError, OverflowError, OSError):
-        return ""
+    except (TypeError, ValueError, OverflowError, OSError):
+        return value.strip()[:19].replace("T", " ") if isinstance(value, str) else ""
 
 
 def _chat(messages: Iterable[_Message], title: str | None = None) -> Record:

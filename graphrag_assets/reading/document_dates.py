@@ -2,15 +2,22 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
 from graphrag_assets.text.iso_dates import iso_date
 
-FIELDS = ("document_date", "date")
-"""Columns, fields of front matter and of metadata that hold the date, unless a setting names another one."""
+FIELDS = (
+    *("document_date", "date", "published", "publisheddate", "publishedat", "pubdate", "issued", "sent", "created"),
+    *("createdat", "createddate", "creationdate", "datetime", "timestamp", "time"),
+)
+"""Columns, fields of front matter and of metadata that hold the date, the likelier first, unless a setting names one.
 
+Names may differ in case, and in dashes and underscores.
+"""
+
+_EPOCH = re.compile(r"1[0-9]{9}(?:[0-9]{3}|\.\d+)?")
 _YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
 _IN_NAME = re.compile(r"(?<!\d)(?:(\d{4})([-_.])(\d\d)\2(\d\d)|((?:19|20)\d\d)(\d\d)(\d\d))(?!\d)")
 
@@ -33,23 +40,36 @@ def date_of(stated: str | None) -> date | None:
     (datetime.date(2021, 4, 3), datetime.date(1866, 7, 1))
     """
     text = (stated or "").strip()
-    found = iso_date(text) or ""
-    if _YEAR_OR_MONTH.fullmatch(text) and found == text:
-        found = f"{found}-01-01"[:10]
-    return date.fromisoformat(found) if len(found) == len("YYYY-MM-DD") else None
+    iso = iso_date(text) or ""
+    if _YEAR_OR_MONTH.fullmatch(text) and iso == text:
+        iso = f"{iso}-01-01"[:10]
+    return date.fromisoformat(iso) if len(iso) == len("YYYY-MM-DD") else None
 
 
 def first_date(stated: Iterable[object]) -> str | None:
     """The first of the values that states a date, else the first value at all, as texts."""
-    given = [text for value in stated if isinstance(value, str | int | date) and (text := str(value).strip())]
-    return next((text for text in given if date_of(text)), given[0] if given else None)
+    texts = [text for value in stated if isinstance(value, str | int | float | date) and (text := _written(value))]
+    return next((text for text in texts if date_of(text)), texts[0] if texts else None)
+
+
+def _written(value: str | float | date) -> str:
+    """Return a date as it is written; of seconds or milliseconds since 1970 the day."""
+    text = str(value).strip()
+    if _EPOCH.fullmatch(text):
+        return datetime.fromtimestamp(int(text[:10]), UTC).date().isoformat()
+    return text
 
 
 def in_fields(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """The date in fields of these names, else in those of the field `metadata`."""
     metadata = fields.get("metadata")
     places = [fields, *([metadata] if isinstance(metadata, Mapping) else [])]
-    return first_date(place.get(name) for place in places for name in names)
+    by_key = [{_key(str(name)): value for name, value in reversed([*place.items()])} for place in places]
+    return first_date(place.get(_key(name)) for place in by_key for name in names)
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.casefold())
 
 
 def in_head(text: str) -> date | None:
@@ -59,9 +79,9 @@ def in_head(text: str) -> date | None:
     datetime.date(2025, 4, 25)
     """
     lines = [line.strip(" \t*_#") for line in text.splitlines() if line.strip()]
-    found = [(place, match[1]) for place, line in enumerate(lines) if (match := _dated(line))]
-    days = {date_of(re.sub(r"\bde ", "", stated)) for _, stated in found}
-    return days.pop() if found and found[0][0] < _HEAD_LINES and len(days) == 1 else None
+    date_lines = [(place, match[1]) for place, line in enumerate(lines) if (match := _dated(line))]
+    days = {date_of(re.sub(r"\bde ", "", stated)) for _, stated in date_lines}
+    return days.pop() if date_lines and date_lines[0][0] < _HEAD_LINES and len(days) == 1 else None
 
 
 def _dated(line: str) -> re.Match[str] | None:
@@ -71,8 +91,8 @@ def _dated(line: str) -> re.Match[str] | None:
 
 def in_name(path: str) -> date | None:
     """The first date in a file's name: 2021-04-03, 2021_04_03, 2021.04.03 or 20210403."""
-    for found in _IN_NAME.finditer(PurePosixPath(path).name):
-        year, _, month, day, *compact = found.groups()
+    for match in _IN_NAME.finditer(PurePosixPath(path).name):
+        year, _, month, day, *compact = match.groups()
         try:
             return date.fromisoformat("-".join(compact if year is None else (year, month, day)))
         except ValueError:

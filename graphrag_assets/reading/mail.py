@@ -12,7 +12,7 @@ from mailparser_reply import EmailMessage as Correspondence
 
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.source_records import Problem, Record, metadata_json
-from graphrag_assets.reading.web import mail_text
+from graphrag_assets.reading.web import mail_text, read_page
 
 _NO_TEXT = Problem("the mail has no text that can be read", "If it is encrypted, save it decrypted.")
 _LANGUAGES = ["en", "cs", "da", "de", "es", "fr", "it", "ja", "ko", "nl", "pl", "sv", "zh"]
@@ -30,9 +30,19 @@ _END = re.compile(
 
 def read_mail(data: bytes) -> list[Record | Problem]:
     """Return the one document of a mail, or the problem that it has no text."""
+    if count := re.match(rb"\d+\s*\n", data):  # a file of Apple Mail: the size of the mail, and its flags after it
+        data = data[count.end() :][: int(count[0])]
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # saved as text by an editor
         data = data.decode("utf-16", "replace").encode()
     return [_document(data.removeprefix(codecs.BOM_UTF8), None)]
+
+
+def read_saved_page(data: bytes) -> list[Record | Problem]:
+    """Return the one document of a page that a browser saved as a mail, with its pictures attached."""
+    message = message_from_bytes(data, policy=policy.default)
+    assert isinstance(message, EmailMessage)
+    page = next((part for part in _parts(message) if part.get_content_type() == "text/html"), None)
+    return read_mail(data) if page is None else read_page(_content(page).encode())
 
 
 def read_mailbox(data: bytes) -> list[Record | Problem]:

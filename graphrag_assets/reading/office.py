@@ -1,232 +1,231 @@
-"""Office documents, books and markup with kreuzberg: Markdown text, title, date, slides, and the rows of sheets."""
+"""Office files and books: docx with mammoth, workbooks with calamine, OpenDocument, slides and epub from their XML."""
 
 import io
-import json
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from typing import Any
 
-import kreuzberg
-from kreuzberg import ExtractionConfig, ExtractionResult, PageConfig
+import mammoth
 from lxml import etree
+from lxml import html as lxml_html
 
-from graphrag_assets.reading import latex
-from graphrag_assets.reading.decoding import decode
-from graphrag_assets.reading.headings import plain_words
-from graphrag_assets.reading.properties import stated
-from graphrag_assets.reading.source_records import WHOLE_ROW, LoadOptions, Place, Problem, Record, metadata_json
-from graphrag_assets.reading.tables import Table, sheet_records, table_records
-from graphrag_assets.reading.xml_files import read_xml
+from graphrag_assets.reading.markdown import local_name, markdown, parse_xml
+from graphrag_assets.reading.source_records import PASSWORD, Problem, Record, document, slides_record
 
-_TYPES = {
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "xls": "application/vnd.ms-excel",
-    "doc": "application/msword",
-    "ppt": "application/vnd.ms-powerpoint",
-    "odt": "application/vnd.oasis.opendocument.text",
-    "ods": "application/vnd.oasis.opendocument.spreadsheet",
-    "odp": "application/vnd.oasis.opendocument.presentation",
-    "rtf": "application/rtf",
-    "epub": "application/epub+zip",
-    "ipynb": "application/x-ipynb+json",
-    "tex": "application/x-latex",
-    "org": "text/x-org",
-    "xml": "application/xml",
-    "msg": "application/vnd.ms-outlook",
-    "bib": "application/x-bibtex",
-}
-_SHEETS = ("xlsx", "xls", "ods")
-_SLIDE = re.compile(r"\s*⟪slide (\d+)⟫\s*")
-# Nothing is cached, recognized or downloaded: the text that the file itself holds is what we index.
-_CONFIG = ExtractionConfig(
-    use_cache=False,
-    enable_quality_processing=False,
-    disable_ocr=True,  # type: ignore[call-arg]  # missing in the stubs
-    output_format="markdown",
-    pages=PageConfig(insert_page_markers=True, marker_format="\n\n⟪slide {page_num}⟫\n\n"),
-)
-# The lines of a mail tell what it quotes; as Markdown they are joined.
-_PLAIN = ExtractionConfig(
-    use_cache=False,
-    enable_quality_processing=False,
-    disable_ocr=True,  # type: ignore[call-arg]
-    output_format="plain",
-)
-_MAIL_FIELDS = re.compile(r"\A(?:(?:Subject|From|To|CC|BCC|Date|Attachments): [^\n]*\n)+", re.IGNORECASE)
-_PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
-_LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?:[^()\n]|\([^()\n]*\))*\)")
-_OFFICE = re.compile("officedocument|opendocument|ms-(?:excel|powerpoint|word)|msword|epub|rtf|iwork|hwp")
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_FIELD = re.compile(r"\*\*[^*\n]{1,30}\*\*: [^\n]*")
-_BIB_FIELDS = ("entry_type", "key", "title", "author", "year")
-_PASSWORD = Problem("the file is protected by a password", "Save a copy without the password, and index that.")
-_NO_TEXT = Problem("no text was found in the file", "If it holds pictures of text, recognize their text (OCR) first.")
-_PARAGRAPHS = ("p", "h")
-_PAGE = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page"
-_NOTES_BODY = "//*[local-name()='sp'][.//*[local-name()='ph'][@type='body']]//*[local-name()='p']"
-_TEXT_NODES = ("t", "span", "a")
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_XLINK = "{http://www.w3.org/1999/xlink}href"
+_HEADINGS = "\n".join(f"p.Heading{level} => h{level}:fresh" for level in range(1, 7))
+_STYLES = f"{_HEADINGS}\np[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+_FURNITURE = ("dt", "ftr", "hdr", "sldNum")
+_NO_VALUE = re.compile(rb"<f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</(?:\w+:)?c>")
 
 
-def read_office(data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]:
-    """Return the documents of a file: one, or one for each row of a workbook's sheets.
+def _properties(package: zipfile.ZipFile, part: str) -> dict[str, Any]:
+    """Return title, author, subject and keywords of a package, by the elements of Dublin Core."""
+    if part not in package.namelist():
+        return {}
+    names = {"creator": "author", "initial-creator": "author", "keyword": "keywords"}
+    values: dict[str, list[str]] = {}
+    for node in parse_xml(package.read(part)).iter():
+        if words := " ".join((node.text or "").split()):
+            values.setdefault(names.get(local_name(node), local_name(node)), []).append(words)
+    about: dict[str, Any] = {name: values[name][0] for name in ("title", "author", "subject") if name in values}
+    return about | {"keywords": ", ".join(values["keywords"])} if "keywords" in values else about
 
-    Where kreuzberg cannot read a part, such as a picture, the paragraphs of the package are read without it.
 
-    Raises:
-        kreuzberg.KreuzbergError: the file is damaged.
+# --- Word -----------------------------------------------------------------------------------------------
+
+
+def read_docx(data: bytes) -> Iterator[Record | Problem]:
+    """Yield the one document of a Word file; its comments and hidden runs are left out."""
+    n_hidden, prepared = 0, io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as package, zipfile.ZipFile(prepared, "w") as copy:
+        names = {*package.namelist()}
+        levels = _outline_levels(package.read("word/styles.xml")) if "word/styles.xml" in names else {}
+        for name in names:
+            if name.endswith((".xml", ".rels")):
+                part = package.read(name)
+                if re.fullmatch(r"word/(?:document\d*|footnotes|endnotes)\.xml", name):
+                    part, n = _prepared(part, levels)
+                    n_hidden += n
+                copy.writestr(name, part)
+        n_comments = package.read("word/comments.xml").count(b"<w:comment ") if "word/comments.xml" in names else 0
+        about = _properties(package, "docProps/core.xml")
+    html = mammoth.convert_to_html(prepared, style_map=_STYLES, convert_image=lambda image: []).value
+    page = lxml_html.document_fromstring(f"<body>{html}</body>")
+    for number, note in enumerate(page.xpath("//li[starts-with(@id, 'footnote-') or starts-with(@id, 'endnote-')]"), 1):
+        for back in note.xpath(".//a[contains(@href, 'note-ref-')]"):
+            back.drop_tree()
+        for reference in page.xpath("//a[@href=$target]", target=f"#{note.get('id')}"):
+            reference.text = f"[^{number}]"
+        note.text = f"[^{number}]: {note.text or ''}"
+        for paragraph in note.findall("p"):
+            paragraph.drop_tag()
+        note.getparent().tag, note.tag = "div", "p"
+    yield document(markdown(page), about, comments=n_comments, hidden_runs=n_hidden)
+
+
+def _outline_levels(styles: bytes) -> dict[str, int]:
+    """Return the outline level, 1 to 6, of the styles that have one, or are based on one that has."""
+    by_id = {str(style.get(f"{_W}styleId")): style for style in parse_xml(styles).iter(f"{_W}style")}
+
+    def level(name: str | None, depth: int = 0) -> int | None:
+        style = by_id.get(name or "")
+        if style is None or depth > 20:
+            return None
+        outline = style.find(f"{_W}pPr/{_W}outlineLvl")
+        base = style.find(f"{_W}basedOn")
+        if outline is not None:
+            return int(outline.get(f"{_W}val", "9")) + 1
+        return level(base.get(f"{_W}val"), depth + 1) if base is not None else None
+
+    return {name: min(6, outline_level) for name in by_id if (outline_level := level(name)) and outline_level < 10}
+
+
+def _prepared(part: bytes, levels: dict[str, int]) -> tuple[bytes, int]:
+    """Return a part as mammoth needs it, and the number of hidden runs dropped.
+
+    Formulas become their characters, the paragraphs of an outline level have the style of its headings, and text boxes
+    without a form for older programs get one.
     """
-    if file_format == "xml":
-        return read_xml(data)
-    if file_format == "rst":
-        from graphrag_assets.reading.rst import read_rst  # loads docutils, which no other format needs
-
-        return read_rst(decode(data).text)
-    if file_format == "tex":
-        data = latex.prepared(decode(data).text).encode()
-    if file_format == "ipynb":
-        data = _notebook(data)
-    try:
-        config = _PLAIN if file_format == "msg" else _CONFIG
-        result = kreuzberg.extract_bytes_sync(data, _TYPES[file_format], config)
-    except kreuzberg.KreuzbergError as error:
-        if "password" in str(error).lower():
-            return [_PASSWORD]
-        paragraphs = "\n\n".join(_paragraphs(data))
-        text, places = _with_slides(paragraphs, *(_slides(data) if paragraphs and file_format == "pptx" else ()))
-        if not text:
-            raise
-        return [Record(text, places=places)]
-    if file_format in _SHEETS:
-        names = result.metadata.get("sheet_names", [])
-        tables = ((names[table.page_number - 1], table.cells) for table in result.tables)
-        return list(sheet_records(tables, column, options))
-    if file_format == "bib":
-        entries: list[dict[str, str]] = cast(Any, result.metadata).get("entries", [])
-        names = sorted({name for entry in entries for name in entry}, key=_place_in_entry)
-        rows = [{name: entry[name] for name in names if name in entry} for entry in entries]
-        table = Table(names, list(enumerate(rows, start=1)))
-        return list(table_records(table, WHOLE_ROW, options))
-    text, places = _text(result.content), ()
-    if file_format == "pptx":
-        text, places = _with_slides(text, *_slides(data))
-    if file_format == "odp":
-        text, places = _with_slides("\n\n".join(_paragraphs(data)))
-    if file_format == "msg":
-        from graphrag_assets.reading.mail import latest_message  # loads trafilatura, which no other format needs
-
-        text = latest_message(_MAIL_FIELDS.sub("", result.content))
-    if not text.strip():
-        return [_NO_TEXT]
-    return [_record(text, result, places)]
+    root, n_hidden = parse_xml(part), 0
+    for run in [*root.iter(f"{_W}r")]:
+        hidden = run.find(f"{_W}rPr/{_W}vanish")
+        if hidden is not None and hidden.get(f"{_W}val") not in ("0", "false") and run.getparent() is not None:
+            run.getparent().remove(run)
+            n_hidden += 1
+    for formula in [*root.iter(f"{_MATH}oMath")]:
+        words, run = "".join(map(str, formula.itertext())), etree.Element(f"{_W}r")
+        etree.SubElement(run, f"{_W}t").text = words
+        formula.getparent().replace(formula, run)
+    for formula in [*root.iter(f"{_MATH}oMathPara")]:
+        formula.tag = f"{_W}ins"
+    for box in root.iter(_ALTERNATE):
+        if not any(local_name(child) == "Fallback" for child in box):
+            fallback = etree.SubElement(box, _ALTERNATE.replace("AlternateContent", "Fallback"))
+            fallback.extend([*box.iter(f"{_W}txbxContent")])
+    for paragraph in root.iter(f"{_W}p"):
+        style, outline = paragraph.find(f"{_W}pPr/{_W}pStyle"), paragraph.find(f"{_W}pPr/{_W}outlineLvl")
+        level = levels.get(style.get(f"{_W}val", "")) if style is not None else None
+        if outline is not None:
+            level = int(outline.get(f"{_W}val", "9")) + 1
+        if level and level <= 6:
+            if style is None:
+                style = etree.SubElement(paragraph[0], f"{_W}pStyle")
+            style.set(f"{_W}val", f"Heading{level}")
+    return etree.tostring(root), n_hidden
 
 
-def _place_in_entry(name: str) -> tuple[int, str]:
-    """Order the fields of BibTeX, which kreuzberg returns in another order each time."""
-    return (_BIB_FIELDS.index(name) if name in _BIB_FIELDS else len(_BIB_FIELDS)), name
+# --- OpenDocument ---------------------------------------------------------------------------------------
+
+_OPEN = {
+    **{"p": "block", "list": "list", "list-item": "item", "list-header": "item", "line-break": "break"},
+    **{"table": "table", "table-row": "row", "table-cell": "cell", "note": "note", "s": "space", "tab": "space"},
+    **dict.fromkeys(
+        ("note-citation", "annotation", "tracked-changes", "forms", "covered-table-cell", "title", "desc",
+         "hidden-text", "hidden-paragraph", "notes", "table-of-content-source", "sequence-decls"),
+        "skip",
+    ),
+}  # fmt: skip
 
 
-def _notebook(data: bytes) -> bytes:
-    """Return a notebook of nbformat 3, which has sheets of cells, as one of nbformat 4."""
-    notebook = json.loads(data)
-    if "worksheets" not in notebook:
-        return data
-    cells = [cell for sheet in notebook.pop("worksheets") for cell in sheet.get("cells", ())]
-    for cell in cells:
-        if cell.get("cell_type") == "heading":
-            cell |= {"cell_type": "markdown", "source": f"{'#' * cell.get('level', 1)} {''.join(cell['source'])}"}
-        elif cell.get("cell_type") == "code":
-            outputs = [{"output_type": "stream", "text": one.get("text", "")} for one in cell.get("outputs", ())]
-            cell |= {"source": cell.get("input", ""), "outputs": outputs}
-    return json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 0, "cells": cells}).encode()
+def _open_kind(element: etree._Element) -> str:
+    name = local_name(element)
+    if name == "h":
+        level = next((str(value) for key, value in element.attrib.items() if str(key).endswith("outline-level")), "1")
+        return f"h{level if level in '123456' else 6}"
+    return _OPEN.get(name, "")
 
 
-def _record(text: str, result: ExtractionResult, places: tuple[Place, ...]) -> Record:
-    about: Mapping[str, Any] = result.metadata
-    authors = about.get("authors") or about.get("created_by")
-    # In office documents and books, the day of creation is often that of a template or an export.
-    created = None if _OFFICE.search(result.mime_type) else about.get("created_at")
-    date = str(created or about.get("date") or "")
-    iso = _ISO_DATE.search(date)
-    return Record(
-        text,
-        stated(about.get("title") or (about.get("subject") if about.get("format_type") == "email" else None)),
-        date=iso[0] if iso else date or None,
-        language=about.get("language"),
-        raw_data=metadata_json(
-            {
-                "author": authors,
-                "subject": about.get("subject"),
-                "keywords": about.get("keywords"),
-                "from": about.get("from_email"),
-                "to": about.get("to_emails"),
-                "cc": about.get("cc_emails"),
-                "attachments": about.get("attachments"),
-            }
-        ),
-        places=places,
-    )
-
-
-def _text(markdown: str) -> str:
-    """Return the Markdown without pictures, targets of links, escapes, and the fields that are metadata."""
-    text = _SLIDE.sub(r"\n\n⟪slide \1⟫\n\n", _without_fields(markdown))
-    return re.sub(r"\n{3,}", "\n\n", plain_words(text, (_PICTURE, ""), (_LINK, r"\1"))).strip()
-
-
-def _without_fields(markdown: str) -> str:
-    """Drop the paragraphs like **Author**: Ada that stand before the text, but for headings between them."""
-    paragraphs = markdown.split("\n\n")
-    kept: list[str] = []
-    for number, paragraph in enumerate(paragraphs):
-        if _FIELD.fullmatch(paragraph.strip()):
-            continue
-        kept.append(paragraph)
-        if not paragraph.startswith("#"):
-            return "\n\n".join([*kept, *paragraphs[number + 1 :]])
-    return "\n\n".join(kept)
-
-
-def _with_slides(
-    text: str, shown: Mapping[str, int] = {}, notes: Mapping[str, str] = {}
-) -> tuple[str, tuple[Place, ...]]:
-    """Return the text without the markers of slides, and where each slide begins.
-
-    `shown`: the place of a slide in the presentation, by its marker; `notes`: of its speaker.
-    """
-    first, *rest = _SLIDE.split(text)
-    slides = zip(rest[::2], rest[1::2], strict=True)
-    whole, places = first.strip(), []
-    for place, marker, slide in sorted((shown.get(marker, int(marker)), marker, slide) for marker, slide in slides):
-        words = "\n\n".join(filter(None, (slide.strip(), notes.get(marker))))
-        if words:
-            whole += "\n\n" if whole else ""
-            places.append(Place(len(whole), "slide", str(place)))
-            whole += words
-    return whole, tuple(places)
-
-
-def _slides(data: bytes) -> tuple[dict[str, int], dict[str, str]]:
-    """Return places and speaker's notes of the slides of a presentation, by the numbers of kreuzberg.
-
-    It counts the parts in the order of their names, which is not that of the presentation.
-    """
-    shown, notes = {}, {}
+def read_opendocument(data: bytes) -> Iterator[Record | Problem]:
+    """Yield the one document of an OpenDocument text or presentation, as a package or a flat file."""
+    if not data.startswith(b"PK"):
+        root = parse_xml(data)
+        words = {
+            local_name(node): " ".join((node.text or "").split()) for node in root.xpath("//*[local-name()='meta']//*")
+        }
+        yield opendocument_record(root, {"title": words.get("title"), "author": words.get("creator")})
+        return
     with zipfile.ZipFile(io.BytesIO(data)) as package:
-        slides = _related(package, "ppt/presentation.xml", "slide")
-        by_name = sorted(slides, key=lambda slide: (len(slide), slide))
-        for place, slide in enumerate(slides, start=1):
-            number = str(by_name.index(slide) + 1)
-            shown[number] = place
+        manifest = "META-INF/manifest.xml"
+        if manifest in package.namelist() and b"encryption-data" in package.read(manifest):
+            yield PASSWORD
+            return
+        root = parse_xml(package.read("content.xml"))
+        for node in root.iter("{*}object"):
+            part = posixpath.join(str(node.get(_XLINK)).removeprefix("./"), "content.xml")
+            if part in package.namelist():
+                formula = parse_xml(package.read(part))
+                source = formula.findtext(".//{*}annotation") or "".join(map(str, formula.itertext()))
+                node.text = f" {source} " if local_name(formula) == "math" else None
+        yield opendocument_record(root, _properties(package, "meta.xml"))
+
+
+def opendocument_record(root: etree._Element, about: dict[str, Any]) -> Record | Problem:
+    """Return the document of the content of an OpenDocument file."""
+    body = next(root.iter("{*}body"), root)
+    n_comments = sum(1 for _ in body.iter("{*}annotation"))
+    slides = [*body.iter("{*}page")] if body.find("{*}presentation") is not None else []
+    if not slides:
+        return document(markdown(body, _open_kind), about, comments=n_comments)
+    return slides_record([markdown(slide, _open_kind) for slide in slides], about)
+
+
+# --- slides ---------------------------------------------------------------------------------------------
+
+
+def _slide_kind(element: etree._Element) -> str:
+    name = local_name(element)
+    if name == "sp":
+        kinds = {str(node.get("type")) for node in element.iter("{*}ph")}
+        return "skip" if kinds & {*_FURNITURE} else "h2" if kinds & {"title", "ctrTitle"} else ""
+    kinds_by_name = {"p": "block", "tbl": "table", "tr": "row", "tc": "cell", "br": "break", "Fallback": "skip"}
+    return "skip" if element.get("hMerge") or element.get("vMerge") else kinds_by_name.get(name, "")
+
+
+def read_slides(data: bytes) -> Iterator[Record | Problem]:
+    """Yield the one document of a PowerPoint file: its slides in their order, with charts and the speaker's notes."""
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        texts = []
+        for slide in _related(package, "ppt/presentation.xml", "slide"):
+            parts = [markdown(parse_xml(package.read(slide)), _slide_kind)]
+            parts += [_chart(parse_xml(package.read(part))) for part in _related(package, slide, "chart")]
+            parts += [
+                markdown(parse_xml(package.read(part)), _slide_kind) for part in _related(package, slide, "diagramData")
+            ]
             for part in _related(package, slide, "notesSlide"):
-                body = etree.fromstring(package.read(part), _parser()).xpath(_NOTES_BODY)
-                paragraphs = [" ".join("".join(_runs(node)).split()) for node in body]
-                if text := "\n".join(filter(None, paragraphs)):
-                    notes[number] = f"Notes: {text}"
-    return shown, notes
+                notes = [
+                    sp
+                    for sp in parse_xml(package.read(part)).iter("{*}sp")
+                    if sp.find(".//{*}ph[@type='body']") is not None
+                ]
+                parts += [f"Notes: {text}" for sp in notes if (text := markdown(sp, _slide_kind).replace("\n\n", "\n"))]
+            texts.append("\n\n".join(filter(None, parts)))
+        yield slides_record(texts, _properties(package, "docProps/core.xml"))
+
+
+def _chart(root: etree._Element) -> str:
+    """Return a chart as its title and a table: a row for each category, a column for each series."""
+    title = " ".join("".join(map(str, node.itertext())) for node in root.iter("{*}t")).strip()
+    columns: list[list[str]] = []
+    for series in root.iter("{*}ser"):
+        for name in ("cat", "xVal", "val", "yVal"):
+            values = [str(value.text or "") for value in series.iterfind(f"{{*}}{name}//{{*}}v")]
+            if values and (name in ("val", "yVal") or not columns):
+                head = (
+                    " ".join(value.text or "" for value in series.iterfind("{*}tx//{*}v")) if "al" in name[:4] else ""
+                )
+                columns.append([head if name in ("val", "yVal") else "", *values])
+    n_rows = max(map(len, columns), default=0)
+    rows = [[column[n] if n < len(column) else "" for column in columns] for n in range(n_rows)]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines[1:1] = ["|" + " --- |" * len(columns)] if lines else []
+    return "\n\n".join(filter(None, (title, "\n".join(lines))))
 
 
 def _related(package: zipfile.ZipFile, part: str, kind: str) -> list[str]:
@@ -237,47 +236,99 @@ def _related(package: zipfile.ZipFile, part: str, kind: str) -> list[str]:
         return []
     targets = {
         relation.get("Id"): posixpath.normpath(posixpath.join("/", folder, str(relation.get("Target")))).lstrip("/")
-        for relation in etree.fromstring(package.read(relations), _parser())
+        for relation in parse_xml(package.read(relations))
         if str(relation.get("Type")).endswith(f"/{kind}")
     }
-    named = (value for node in etree.fromstring(package.read(part), _parser()).iter() for value in node.attrib.values())
+    named = (value for node in parse_xml(package.read(part)).iter() for value in node.attrib.values())
     order = [targets.pop(value) for value in map(str, named) if value in targets]
     return [target for target in (*order, *targets.values()) if target in package.namelist()]
 
 
-def _parser() -> etree.XMLParser:
-    return etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+# --- books ----------------------------------------------------------------------------------------------
 
 
-def _paragraphs(data: bytes) -> Iterator[str]:
-    """Yield the paragraphs of an Office Open XML or OpenDocument package, in the order of its parts."""
+def read_book(data: bytes) -> Iterator[Record | Problem]:
+    """Yield the one document of an epub: the pages of its spine, without the list of contents."""
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        names = {*package.namelist()}
+        container = parse_xml(package.read("META-INF/container.xml"))
+        part = str(next(container.iter("{*}rootfile")).get("full-path"))
+        book = parse_xml(package.read(part))
+        pages = {
+            item.get("id"): posixpath.normpath(posixpath.join(posixpath.dirname(part), str(item.get("href"))))
+            for item in book.iter("{*}item")
+            if "nav" not in str(item.get("properties"))
+        }
+        spine = [pages.get(item.get("idref")) for item in book.iter("{*}itemref")]
+        texts = [
+            markdown(lxml_html.document_fromstring(package.read(page), parser=lxml_html.HTMLParser(encoding="utf-8")))
+            for page in spine
+            if page in names
+        ]
+        about = _properties(package, part)
+        about["language"] = (book.findtext(".//{*}language") or "").split("-")[0].lower() or None
+    yield document("\n\n".join(filter(None, texts)), about)
+
+
+# --- workbooks ------------------------------------------------------------------------------------------
+
+Sheet = tuple[str, list[list[str]]]
+
+
+def read_workbook(data: bytes) -> tuple[list[Sheet], list[Problem], int]:
+    """Return the visible sheets of a workbook by name and cells, problems, and the number of hidden sheets."""
+    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+
     try:
-        package = zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile:
-        return
-    with package:
-        names = [name for name in package.namelist() if _PART.fullmatch(name)]
-        for name in sorted(names, key=lambda name: (len(name), name)):
-            if slide := _SLIDE_PART.fullmatch(name):
-                yield f"⟪slide {slide[1]}⟫"
-            n_slides = 0
-            root = etree.fromstring(package.read(name), _parser())
-            for node in root.iter() if root is not None else ():
-                if node.tag == _PAGE:
-                    n_slides += 1
-                    yield f"⟪slide {n_slides}⟫"
-                if isinstance(node.tag, str) and etree.QName(node).localname in _PARAGRAPHS:
-                    text = " ".join("".join(_runs(node)).split())
-                    if text:
-                        yield text
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+    except PasswordError:
+        return [], [PASSWORD], 0
+    visible, n_hidden = [], 0
+    for sheet in workbook.sheets_metadata:
+        if sheet.typ == SheetTypeEnum.WorkSheet:
+            if sheet.visible == SheetVisibleEnum.Visible:
+                visible.append(sheet.name)
+            else:
+                n_hidden += 1
+    sheets = []
+    for name in visible:
+        grid = workbook.get_sheet_by_name(name)
+        cells = [[_cell(value) for value in row] for row in grid.to_python(skip_empty_area=False)]
+        for (top, left), (bottom, right) in grid.merged_cell_ranges or ():
+            for row in cells[top : bottom + 1]:
+                row[left : right + 1] = [cells[top][left]] * len(row[left : right + 1])
+        sheets.append((name, cells))
+    n_without = 0
+    if data.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            parts = [name for name in package.namelist() if name.startswith("xl/worksheets/sheet")]
+            n_without = sum(len(_NO_VALUE.findall(package.read(name))) for name in parts)
+    error = f"{n_without} formulas of the workbook have no saved values: their cells are empty"
+    return (
+        sheets,
+        [Problem(error, "Open it in a spreadsheet program, and save it again.")] if n_without else [],
+        n_hidden,
+    )
 
 
-def _runs(paragraph: etree._Element) -> Iterator[str]:
-    for node in paragraph.iter():
-        if isinstance(node.tag, str) and etree.QName(node).localname in (*_TEXT_NODES, *_PARAGRAPHS):
-            yield node.text or ""
-            yield node.tail or "" if node is not paragraph and etree.QName(node).localname != "t" else ""
-
-
-_SLIDE_PART = re.compile(r"ppt/slides/slide(\d+)\.xml")
-_PART = re.compile(rf"word/document\.xml|{_SLIDE_PART.pattern}|content\.xml")
+def _cell(value: Any) -> str:
+    """Return the value of a cell as a spreadsheet shows it: whole numbers without a fraction, times without seconds."""
+    match value:
+        case bool():
+            return str(value).upper()
+        case float() if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        case datetime():
+            return (
+                value.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
+                if value.microsecond == 0
+                else value.isoformat(" ", "seconds")
+            )
+        case date():
+            return value.isoformat()
+        case time():
+            return value.isoformat("seconds").removesuffix(":00")
+        case timedelta():
+            minutes, seconds = divmod(round(value.total_seconds()), 60)
+            return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
+    return str(value)

@@ -11,9 +11,8 @@ import pypdfium2
 import pypdfium2.raw as raw
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-from graphrag_assets.reading.headings import headings
-from graphrag_assets.reading.properties import stated
-from graphrag_assets.reading.source_records import Place, Problem, Record, metadata_json
+from graphrag_assets.reading.markdown import headings
+from graphrag_assets.reading.source_records import Place, Problem, Record, metadata_json, stated
 
 _PASSWORD = Problem("the PDF is protected by a password", "Save a copy without the password, and index that.")
 _SCAN = Problem(
@@ -58,7 +57,12 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
             return [_PASSWORD]
         raise
     with document:
-        pages = _without_running_lines([_page_text(page) for page in document])
+        if document.get_formtype() == raw.FORMTYPE_NONE:
+            texts = [_page_text(page) for page in document]
+        else:
+            document.init_forms()
+            texts = [_form_text(document, number) for number in range(len(document))]
+        pages = _without_running_lines(texts)
         pictures = [number for number, page in enumerate(document, 1) if not pages[number - 1].strip() and _shows(page)]
         information = document.get_metadata_dict()
     text, places = "", []
@@ -85,8 +89,8 @@ def _shows(page: PdfPage) -> bool:
 
 
 def _picture_pages(numbers: list[int]) -> Problem:
-    listed = ", ".join(map(str, numbers[:20])) + (", …" if len(numbers) > 20 else "")
-    which = f"page {listed} is a picture" if len(numbers) == 1 else f"pages {listed} are pictures"
+    pages = ", ".join(map(str, numbers[:20])) + (", …" if len(numbers) > 20 else "")
+    which = f"page {pages} is a picture" if len(numbers) == 1 else f"pages {pages} are pictures"
     return Problem(f"{which} without text; the other pages are indexed", _SCAN.hint)
 
 
@@ -98,6 +102,18 @@ def _page_text(page: PdfPage) -> str:
         text = "\r\n".join(_lines_by_position(text_page))
         lines = text.split("\r\n")
     return _HYPHEN.sub(_joined, _marked(lines, _headings(text_page, text)))
+
+
+def _form_text(document: PdfDocument, number: int) -> str:
+    """Return the text of a page of a form, its values beside their labels, as they stand on the page."""
+    page = document[number]
+    page.flatten()  # draws the values
+    page.close()
+    text_page = document[number].get_textpage()
+    pieces = [_piece(text_page, rectangle) for rectangle in range(text_page.count_rects())]
+    pieces.sort(key=lambda piece: (-piece.bottom, piece.left))
+    rows = (sorted(row, key=lambda piece: piece.left) for row in _rows(pieces))
+    return "\n".join(" ".join(piece.text.strip() for piece in row) for row in rows)
 
 
 def _joined(hyphen: re.Match[str]) -> str:
@@ -183,7 +199,14 @@ def _lines_by_position(text_page: PdfTextPage) -> list[str]:
             lines.append([])
         elif character != "\r":
             lines[-1].append(_Line._make((*text_page.get_charbox(number, loose=True), character)))
-    return [_in_reading_order(line) for line in lines]
+    return [_in_reading_order([*_ligatures(line)]) for line in lines]
+
+
+def _ligatures(line: list[_Line]) -> Iterator[_Line]:
+    """Yield the characters of a line; those of one glyph, as lam and alef, are in the file from left to right."""
+    for _, group in groupby(line, lambda character: character[:4]):
+        glyph = list(group)
+        yield from reversed(glyph) if any(_RIGHT_TO_LEFT.match(character.text) for character in glyph) else glyph
 
 
 def _in_reading_order(line: list[_Line]) -> str:
@@ -255,11 +278,11 @@ def _without_running_lines(pages: list[str]) -> list[str]:
     edges = [_edge_lines(page) for page in pages]
     counts = Counter(key for edge in edges for key in set(edge.values()))
     running = {key for key, n in counts.items() if n >= max(3, _RUNNING_SHARE * len(pages))}
-    kept = []
+    texts = []
     for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
         drop = {line for line, key in edge.items() if key in running and (number or not any(map(str.isalpha, key)))}
-        kept.append("\n".join(text for line, text in enumerate(page.split("\n")) if line not in drop))
-    return kept
+        texts.append("\n".join(text for line, text in enumerate(page.split("\n")) if line not in drop))
+    return texts
 
 
 def _edge_lines(page: str) -> dict[int, str]:

@@ -1,7 +1,4 @@
-"""reStructuredText with docutils: its text as Markdown, title and docinfo. Sphinx's roles become their words.
-
-kreuzberg, which reads other markup, leaves out list tables and what stands in directives of Sphinx.
-"""
+"""reStructuredText with docutils, by way of HTML: its text as Markdown, title and docinfo. Roles become their words."""
 
 import re
 from collections import defaultdict
@@ -9,14 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
-from docutils.core import publish_doctree
+from docutils.core import publish_doctree, publish_from_doctree
 from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Directive, Parser, directives, languages, roles
 from docutils.utils import new_document
+from lxml import html as lxml_html
 
-from graphrag_assets.reading.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.decoding import decode
+from graphrag_assets.reading.markdown import html_kind, markdown
+from graphrag_assets.reading.source_records import NO_TEXT, Problem, Record, metadata_json
 
-_NO_TEXT = Problem("no text was found in the file", "Delete it, or check what it holds.")
 # No file is inserted, nothing is printed, and no configuration of a user is read.
 _SETTINGS = {
     "file_insertion_enabled": False,
@@ -25,32 +24,19 @@ _SETTINGS = {
     "halt_level": 5,
     "line_length_limit": 1_000_000,
     "_disable_config": True,
+    "initial_header_level": 2,
+    "syntax_highlight": "none",
+    "embed_stylesheet": False,
+    "stylesheet_path": "",
+    "math_output": "LaTeX",
 }
 _ROLE = re.compile(r":([A-Za-z][\w.:+-]*):`")
 _OWN_ROLES = frozenset(["code", "math"])
 """Roles of docutils whose words are no title with a target."""
 _DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:\|[^|\n]+\| )?([A-Za-z][\w:+.-]*)::", re.MULTILINE)
 _CODE = ("code", "code-block", "sourcecode")
-_WITHOUT_TEXT = (
-    "toctree",
-    "highlight",
-    "index",
-    "currentmodule",
-    "module",
-    "tabularcolumns",
-    "literalinclude",
-)
+_WITHOUT_TEXT = ("toctree", "highlight", "index", "currentmodule", "module", "tabularcolumns", "literalinclude")
 _CONDITIONS = ("only", "ifconfig", "rst-class")
-_SKIPPED = (
-    nodes.comment,
-    nodes.docinfo,
-    nodes.image,
-    nodes.meta,
-    nodes.pending,
-    nodes.raw,
-    nodes.substitution_definition,
-    nodes.target,
-)
 _ANY_OPTION: dict[str, Any] = defaultdict(lambda: directives.unchanged, {"class": directives.unchanged})
 
 
@@ -75,23 +61,37 @@ class _Code(_AnyDirective):
 
     def run(self) -> list[nodes.Node]:
         text = "\n".join(self.content)
-        return [nodes.literal_block(text, text, classes=self.arguments)]
+        return [nodes.literal_block(text, text, classes=["code", *self.arguments])]
 
 
-def read_rst(text: str) -> list[Record | Problem]:
-    """Return the one document of a text, or the problem that it has none."""
+def read_rst(data: bytes) -> Iterator[Record | Problem]:
+    """Yield the one document of a text."""
+    text = decode(data).text
     _register(text)
     document = publish_doctree(text, settings_overrides=_SETTINGS)
-    body = re.sub(r"\n{3,}", "\n\n", "\n\n".join(_blocks(document, 1))).strip()
-    if not body:
-        return [_NO_TEXT]
-    info = {node.tagname: node.astext() for docinfo in document.findall(nodes.docinfo) for node in docinfo.children}
-    for field in document.findall(nodes.field):
-        if isinstance(field.parent, nodes.docinfo):
-            info[field[0].astext().lower()] = field[1].astext()
-    info.pop("field", None)
+    info: dict[str, str] = {}
+    for docinfo in [*document.findall(nodes.docinfo)]:
+        for node in docinfo.children:
+            is_field = isinstance(node, nodes.field)
+            info[node[0].astext().lower() if is_field else node.tagname] = (node[1] if is_field else node).astext()
+        docinfo.parent.remove(docinfo)
+    for message in [*document.findall(nodes.system_message)]:  # what could not be parsed stays as it is written
+        message.replace_self([*message.findall(nodes.literal_block)])
+    for note in document.findall(nodes.footnote):
+        note.insert(1, nodes.Text(" "))
+    page = publish_from_doctree(document, writer="html5", settings_overrides=_SETTINGS)
+    body = markdown(lxml_html.document_fromstring(page), _kind)
     title = document.get("title")
-    return [Record(body, title, date=info.pop("date", None), raw_data=metadata_json(info))]
+    record = Record(body, title, date=info.pop("date", None), raw_data=metadata_json(info))
+    yield record if body else NO_TEXT
+
+
+def _kind(element: Any) -> str:
+    """Return what an element of the page is: as in HTML, but for contents, marks and titles of docutils."""
+    classes = {*element.get("class", "").split()}
+    if classes & {"contents", "docinfo", "problematic"} or element.tag == "header":
+        return "skip"
+    return "block" if element.tag == "aside" or "line" in classes else html_kind(element)
 
 
 def _register(text: str) -> None:
@@ -107,70 +107,7 @@ def _register(text: str) -> None:
 
 
 def _words_of_role(name: str, raw: str, text: str, *_: Any, **__: Any) -> tuple[list[nodes.Node], list[Any]]:
-    """The words of a reference: `words <target>`, or the last part of `~module.name`."""
+    """Return the words of a reference: `words <target>`, or the last part of `~module.name`."""
     words = re.sub(r"\s*<[^<>]*>$", "", nodes.unescape(text))
     words = words.rpartition(".")[2] if words.startswith("~") else words.removeprefix("!")
     return [nodes.Text(words)], []
-
-
-def _blocks(parent: nodes.Element, level: int) -> Iterator[str]:
-    """Yield the blocks below a node; `level`: of a heading there."""
-    for node in parent.children:
-        if isinstance(node, nodes.system_message):
-            yield from (block.astext() for block in node.findall(nodes.literal_block))  # what could not be parsed
-        elif isinstance(node, _SKIPPED) or "contents" in node.get("classes", ()):
-            continue
-        elif isinstance(node, nodes.section):
-            yield from _blocks(node, level + (not isinstance(parent, nodes.document) or "title" in parent))
-        elif isinstance(node, nodes.title) and isinstance(parent, (nodes.document, nodes.section)):
-            yield f"{'#' * min(6, level)} {_words(node)}"
-        elif isinstance(node, (nodes.literal_block, nodes.doctest_block, nodes.math_block)):
-            language = next((name for name in reversed(node["classes"]) if name != "code"), "")
-            yield f"```{language}\n{node.astext()}\n```"
-        elif isinstance(node, nodes.table):
-            yield _table(node)
-        elif isinstance(node, (nodes.bullet_list, nodes.enumerated_list)):
-            numbered = isinstance(node, nodes.enumerated_list)
-            marks = (f"{number}. " if numbered else "- " for number in range(node.get("start", 1), 10**9))
-            items = ("\n\n".join(_blocks(item, level)) for item in node.children)
-            yield "\n".join(
-                mark + item.replace("\n", "\n" + " " * len(mark)) for mark, item in zip(marks, items, strict=False)
-            )
-        elif isinstance(node, nodes.line_block):
-            yield "\n".join(_words(line) for line in node.findall(nodes.line))
-        elif isinstance(node, (nodes.footnote, nodes.citation)):
-            yield f"[{node[0].astext()}] " + "\n\n".join(_blocks(nodes.Element("", *node[1:]), level))
-        elif isinstance(node, nodes.field):
-            yield f"{node[0].astext()}: " + "\n\n".join(_blocks(node[1], level))
-        elif isinstance(node, nodes.TextElement):
-            yield _words(node)
-        elif isinstance(node, nodes.Element):
-            yield from _blocks(node, level)
-
-
-def _table(table: nodes.table) -> str:
-    """A table in Markdown, its title above it."""
-    rows = [
-        [" ".join(" ".join(_blocks(entry, 1)).split()).replace("|", "\\|") for entry in row.children]
-        for row in table.findall(nodes.row)
-    ]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines[1:1] = ["|" + " --- |" * max(map(len, rows), default=0)]
-    return "".join(f"{_words(title)}\n\n" for title in table.findall(nodes.title)) + "\n".join(lines)
-
-
-def _words(node: nodes.Node) -> str:
-    """The words of a paragraph on one line; code in backticks, pictures left out."""
-    return " ".join("".join(_inline(node)).split())
-
-
-def _inline(node: nodes.Node) -> Iterator[str]:
-    if isinstance(node, nodes.Text):
-        yield node.astext()
-    elif isinstance(node, nodes.literal):
-        yield f"`{node.astext()}`"
-    elif isinstance(node, (nodes.footnote_reference, nodes.citation_reference)):
-        yield f"[{node.astext()}]"
-    elif not isinstance(node, (nodes.image, nodes.system_message)):
-        for child in node.children:
-            yield from _inline(child)

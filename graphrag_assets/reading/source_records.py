@@ -9,13 +9,43 @@ from datetime import date, datetime, time
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
-import polars as pl
-
 from graphrag_assets.reading.document_dates import FIELDS
 
 WHOLE_ROW = "*"
 """In place of a text column: the row's columns and values are the text."""
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphen, zero-width space, word joiner, byte order mark
+
+_GENERATED = re.compile(
+    r"\W*(?:untitled\w*|unknown|anonymous|unspecified|.*\.\w{2,5}|microsoft \w+ - .*|powerpoint[ -]pr\w+|document ?\d*"
+    r"|dokument ?\d*|slide ?\d*|folie ?\d*|title|no title|presentation ?\d*)?\W*",
+    re.IGNORECASE,
+)
+_DATA_URI = (
+    r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,"
+    r"(?P<data>[A-Za-z0-9+/=_%\s-]{64,}?)(?=[^A-Za-z0-9+/=_%\s-]|\Z)"
+)
+_LINE = r"[ \t]*\n\s*"
+_CODE = "[A-Za-z0-9+/]"
+_BASE64 = re.compile(
+    rf"{_DATA_URI}|(?<![A-Za-z0-9+/=]){_CODE}{{40,}}+(?:{_LINE}{_CODE}{{40,}}+)*+"
+    rf"(?:{_LINE}{_CODE}++={{0,2}}(?=[ \t]*(?:\n|\Z)))?={{0,2}}"
+)
+_MIN_BASE64, _MIN_CHARACTERS = 200, 10  # long names and sequences of genes have fewer different characters
+
+OUT_OF_MEMORY = 3
+"""Exit code of the worker after a file that needs more memory than the limit."""
+
+
+@dataclass(frozen=True)
+class ConversionLimits:
+    """Limits of one file: seconds, megabytes of memory (on Linux only), and bytes of its Markdown text.
+
+    They are far above what documents take: a file that needs more is broken, or made to do harm.
+    """
+
+    seconds: float = 300.0
+    memory_mb: int = 1000
+    max_output_bytes: int = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -111,6 +141,12 @@ class Problem:
     stage: str = "load"
 
 
+PASSWORD = Problem("the file is protected by a password", "Save a copy without the password, and index that.")
+
+
+NO_TEXT = Problem("no text was found in the file", "If it holds pictures of text, recognize their text (OCR) first.")
+
+
 def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Problem:
     """Return the problem of a document above the limit."""
     return Problem(
@@ -139,6 +175,31 @@ def clean(text: str) -> str:
     return text
 
 
+def without_base64(text: str, places: tuple[Place, ...]) -> tuple[str, tuple[Place, ...], int]:
+    """Return a text with the size of base64 data in its place, where the places are then, and how many data there are.
+
+    Base64 has more than 200 characters on one line or on long lines.
+    """
+    parts, position, starts, n = [], 0, [place.start_char for place in places], 0
+    for data in _BASE64.finditer(text):
+        code = data["data"] or data[0]
+        is_mixed = code.upper() != code != code.lower() and len({*code}) > _MIN_CHARACTERS
+        is_data = data["data"] or (len(code) > _MIN_BASE64 and is_mixed)
+        if is_data:
+            label = f"[{data['type'] or 'data'}, {max(1, len(code) * 3 // 4000):,} kB]"
+            shift = len(data[0]) - len(label)
+            starts = [
+                max(data.start(), start - shift) if place.start_char > data.start() else start
+                for start, place in zip(starts, places, strict=True)
+            ]
+            parts += [text[position : data.start()], label]
+            position, n = data.end(), n + 1
+    if not n:
+        return text, places, 0
+    moved_places = tuple(place._replace(start_char=start) for place, start in zip(places, starts, strict=True))
+    return "".join((*parts, text[position:])), moved_places, n
+
+
 def metadata_json(values: Mapping[str, Any]) -> str | None:
     """Return the values that are not empty as the JSON of `raw_data`; None if all are."""
     present = {name: value for name, value in plain(dict(values)).items() if value not in (None, "", [], {})}
@@ -156,10 +217,39 @@ def plain(value: Any) -> Any:
             return clean(value)
         case dict():
             return {clean(str(key)): plain(item) for key, item in value.items()}
-        case list() | tuple() | pl.Series():
+        case list() | tuple():
             return [plain(item) for item in value]
         case bytes():
             return clean(value.decode("utf-8", "replace"))
         case datetime() | date() | time():
             return value.isoformat()
     return clean(str(value))  # decimals exactly, durations
+
+
+def stated(value: str | None) -> str | None:
+    """Return a property, None if it is a file name or what programs write of themselves."""
+    return value.strip() if value and not _GENERATED.fullmatch(value.strip()) else None
+
+
+def document(
+    text: str, about: Mapping[str, Any], places: tuple[Place, ...] = (), date: str | None = None, **left_out: int
+) -> Record | Problem:
+    """Return the record of an office file; `about`: its properties; `left_out`: by intent, with their number."""
+    if not text.strip():
+        return NO_TEXT
+    metadata = {name: value for name, value in about.items() if name in ("author", "subject", "keywords")}
+    raw_data = metadata_json(metadata | {"left_out": {name: n for name, n in left_out.items() if n}})
+    return Record(
+        text, stated(about.get("title")), date=date, language=about.get("language"), raw_data=raw_data, places=places
+    )
+
+
+def slides_record(texts: list[str], about: Mapping[str, Any]) -> Record | Problem:
+    """Return the record of a presentation, given the text of each slide."""
+    whole, places = "", []
+    for number, text in enumerate(texts, start=1):
+        if text:
+            whole += "\n\n" if whole else ""
+            places.append(Place(len(whole), "slide", str(number)))
+            whole += text
+    return document(whole, about, tuple(places))

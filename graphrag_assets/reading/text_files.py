@@ -11,7 +11,7 @@ import webvtt
 import yaml
 
 from graphrag_assets.reading.document_dates import in_fields
-from graphrag_assets.reading.headings import headings
+from graphrag_assets.reading.markdown import headings
 from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, metadata_json
 
 _YAML = re.compile(r"\A---[ \t]*\n(?!\s*\n)(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -36,6 +36,9 @@ _ADOC_REVISION = re.compile(r"(?:v[\w.]+,? *)?(\d{4}-\d\d-\d\d)")
 _ADOC_ATTRIBUTES = re.compile(r"^\[[\w#.,%*=\" -]*\][ \t]*\n", re.MULTILINE)
 _ADOC_LINK = re.compile(r"(?:(?:link|image|xref|mailto|video)::?[^\s\[]+|https?://[^\s\[\]]+)\[([^\]\n]*)\]")
 _ADOC_CROSS = re.compile(r"<<#?([^<>,\n]+)(?:,[ \t]*([^<>\n]+))?>>")
+_ADOC_COMMENTS = re.compile(r"^(////+)[ \t]*\n(?:.*?^\1[ \t]*(?:\n|\Z))", re.MULTILINE | re.DOTALL)
+_ADOC_COMMENT = re.compile(r"^(?://(?!/)[^\n]*|:[\w!-]+:[^\n]*)\n?", re.MULTILINE)
+_ADOC_FOOTNOTE = re.compile(r"footnote(?:ref)?:[\w-]*\[([^\]]*)\]")
 _ADOC_FENCE = re.compile(r"^(----+|\.\.\.\.+)[ \t]*$.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(
     r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?((?:[^()\s<>]|\([^()\s]*\))+)>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
@@ -69,7 +72,9 @@ def text_record(text: str, file_format: str, options: LoadOptions) -> Record | P
     if not body.strip():
         return Problem("the file has no text", "Delete it, or add text to it.")
     title = next((str(fields[name]) for name in ("title", "Title", "TITLE") if fields.get(name)), None)
-    if title is None and file_format in ("md", "adoc"):
+    if title is None and file_format == "md":
+        title = next((heading.title for heading in headings(body) if heading.level == 1), None)
+    elif title is None and file_format == "adoc":
         title = first_heading(body)
     others = {name: value for name, value in fields.items() if name.lower() != "title"}
     return Record(
@@ -106,8 +111,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 def _multimarkdown(text: str) -> tuple[dict[str, Any], str]:
     """Return the fields that a text in MultiMarkdown begins with, if a title is among them, and the text after them."""
     block = _MULTIMARKDOWN.match(text)
-    found = _MULTIMARKDOWN_FIELD.findall(block[0]) if block else []
-    fields = {name.strip().lower(): " ".join(value.split()) for name, value in found}
+    lines = _MULTIMARKDOWN_FIELD.findall(block[0]) if block else []
+    fields = {name.strip().lower(): " ".join(value.split()) for name, value in lines}
     return (fields, text[block.end() :].lstrip()) if block and "title" in fields else ({}, text)
 
 
@@ -140,8 +145,8 @@ def _language(fields: Mapping[str, Any]) -> str | None:
 def _asciidoc(text: str) -> tuple[dict[str, Any], str]:
     """Return title, attributes and revision date of an AsciiDoc text, and the text with headings as in Markdown."""
     fields: dict[str, Any] = {}
-    lines = text.split("\n")
-    number = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
+    lines = _ADOC_COMMENTS.sub("", text).split("\n")
+    number = next((n for n, line in enumerate(lines) if line.strip()), 0)
     if lines[number].startswith("= "):
         fields["title"] = lines[number][2:].strip()
         for end in range(number + 1, len(lines) + 1):
@@ -154,6 +159,8 @@ def _asciidoc(text: str) -> tuple[dict[str, Any], str]:
                 fields.setdefault("date", revision[1])
         text = "\n".join([lines[number], *lines[end:]])
         fields.setdefault("date", fields.get("revdate", ""))
+    else:
+        text = "\n".join(lines)
     marked, position = "", 0
     for block in _ADOC_FENCE.finditer(text):
         marked += _asciidoc_prose(text[position : block.start()]) + block[0]
@@ -163,7 +170,8 @@ def _asciidoc(text: str) -> tuple[dict[str, Any], str]:
 
 def _asciidoc_prose(text: str) -> str:
     """Return AsciiDoc with headings as in Markdown, links and pictures as their words, without lines of attributes."""
-    text = _ADOC_ATTRIBUTES.sub("", _ADOC_HEADING.sub(_marks, text))
+    text = _ADOC_ATTRIBUTES.sub("", _ADOC_HEADING.sub(_marks, _ADOC_COMMENT.sub("", text)))
+    text = _ADOC_FOOTNOTE.sub(r" (\1)", text)
     return _ADOC_CROSS.sub(lambda link: link[2] or link[1], _ADOC_LINK.sub(lambda link: link[1].split(",")[0], text))
 
 

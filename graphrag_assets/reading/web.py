@@ -7,17 +7,21 @@ from lxml import html as lxml_html
 from lxml.html import HtmlElement
 from trafilatura import extract, extract_metadata
 
-from graphrag_assets.reading.headings import plain_words
+from graphrag_assets.reading.markdown import plain_words
 from graphrag_assets.reading.source_records import Problem, Record, metadata_json
 
 _NO_TEXT = Problem(
     "no text was found in the page", "If a script writes its text, save the page from a browser as text."
 )
 _STYLE = "translate(@style, ' ', '')"
+_UNSEEN = ("display:none", "visibility:hidden", "font-size:0")
 _HIDDEN = (
-    "//*[@hidden or @aria-hidden='true'"
-    f" or contains({_STYLE}, 'display:none') or contains({_STYLE}, 'visibility:hidden')]"
+    "//*[@hidden or @aria-hidden='true' or self::noscript or "
+    + " or ".join(f"contains({_STYLE}, '{rule}')" for rule in _UNSEEN)
+    + "]"
 )
+_CLASS_RULE = re.compile(r"((?:[.#][\w-]+\s*,?\s*)+)\{([^{}]*)\}")
+"""A rule of a style sheet for nothing but classes and ids."""
 _DATED = "//head | //time | //script[@type='application/ld+json']"
 _QUOTED_MAIL = (
     "//blockquote[@type='cite' or contains(@class, 'quote')]"
@@ -42,9 +46,9 @@ _SHORT = 200  # characters of an extraction that may have missed the text
 _PLAIN_SHARE = 0.3
 
 
-def read_page(text: str) -> list[Record | Problem]:
+def read_page(data: bytes) -> list[Record | Problem]:
     """Return the one document of a page, or the problem that it has no text."""
-    record = page_record(text)
+    record = page_record(data.decode())
     return [record if record.text else _NO_TEXT]
 
 
@@ -105,7 +109,7 @@ def page_record(text: str) -> Record:
         _title(page, whole.title if whole else None),
         date=about.date if about else None,
         language=language,
-        raw_data=metadata_json({"author": about.author if about else None, "url": whole.url if whole else None}),
+        raw_data=metadata_json({"author": whole.author if whole else None, "url": whole.url if whole else None}),
     )
 
 
@@ -115,7 +119,13 @@ def _parsed(text: str) -> HtmlElement:
 
 
 def _drop_hidden(page: HtmlElement) -> None:
-    for element in page.xpath(f"{_HIDDEN} | {_SIGNS}"):
+    """Drop what a page does not show, by its attributes or by rules of its style sheet for a class."""
+    rules = _CLASS_RULE.findall("\n".join(style.text or "" for style in page.iter("style")))
+    unseen = [names for names, rule in rules if any(value in re.sub(r"\s", "", rule) for value in _UNSEEN)]
+    classes = {*re.findall(r"[.]([\w-]+)", " ".join(unseen))}
+    ids = {*re.findall(r"#([\w-]+)", " ".join(unseen))}
+    by_rule = [one for one in page.iter() if classes & {*str(one.get("class")).split()} or one.get("id") in ids]
+    for element in (*page.xpath(f"{_HIDDEN} | {_SIGNS}"), *(by_rule if classes or ids else ())):
         if element.getparent() is not None and element.tag not in ("html", "body"):
             element.drop_tree()
 
@@ -126,11 +136,15 @@ def _dated(page: HtmlElement) -> HtmlElement:
     return _parsed(f"<html><body>{parts}</body></html>")
 
 
-def _title(page: HtmlElement, shown: str | None) -> str | None:
+def _title(page: HtmlElement, visible_title: str | None) -> str | None:
     """Return the title without the name of the site; the heading that the page shows, where its title has it."""
     title = " ".join(str(page.findtext(".//title") or "").split())
     headings = [" ".join(heading.text_content().split()) for heading in page.iter("h1")]
-    return shown if shown and (shown in title or not title or headings == [shown]) else title or None
+    return (
+        visible_title
+        if visible_title and (visible_title in title or not title or headings == [visible_title])
+        else title or None
+    )
 
 
 def _plain_text(page: HtmlElement) -> str:

@@ -56,14 +56,14 @@ def initials_fit(short: str, name: str) -> bool:
 
 def _taken(letters: str, parts: list[str]) -> list[int]:
     """How many letters a word of these parts may stand for: its first part's, and those of further parts."""
-    taken = []
+    positions = []
     for n in range(1, len(parts) + 1):
         for chosen in (parts[:n], [parts[0], *parts[len(parts) - n + 1 :]]):
             if len(chosen) == n and all(
                 letters[i : i + 1] in (part[0], _DIGITS.get(part)) for i, part in enumerate(chosen)
             ):
-                taken.append(n)
-    return taken
+                positions.append(n)
+    return positions
 
 
 def count_initials(name: str) -> range:
@@ -89,11 +89,11 @@ def may_abbreviate(short: str, name: str) -> bool:
     place, initials = 0, 0
     for letter in letters:
         begins = re.compile(rf"\b{re.escape(letter)}").search(name, place)
-        found = begins.start() if begins else name.find(letter, place)
-        if found < 0:
+        position = begins.start() if begins else name.find(letter, place)
+        if position < 0:
             return False
         initials += begins is not None
-        place = found + 1
+        place = position + 1
     return initials * 2 > len(letters)
 
 
@@ -120,13 +120,13 @@ def stated_abbreviations(text: str, names: Iterable[str]) -> list[tuple[str, str
     stated = [
         (match[1], text[: match.start()].rstrip()) for match in _PARENTHESIS.finditer(text) if _is_short(match[1])
     ]
-    found = {
+    abbreviations = {
         (name, short): None
         for short, before in stated
         for name in names
         if " " in name and before.endswith(name) and may_abbreviate(short, name)
     }
-    return list(found)
+    return list(abbreviations)
 
 
 def _is_short(word: str) -> bool:

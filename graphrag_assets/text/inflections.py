@@ -36,7 +36,7 @@ def russian_root(word: str) -> str:
     return stem(word, "ru")
 
 
-def with_surname(given: str, surname: str) -> str:
+def with_surname(first_name: str, surname: str) -> str:
     """A Russian surname in the nominative, after a given name in the nominative.
 
     >>> with_surname("Иван", "Петрова"), with_surname("Мария", "Петровой")
@@ -45,7 +45,7 @@ def with_surname(given: str, surname: str) -> str:
     match = _SURNAME.match(surname)
     if match is None:
         return surname
-    return match[1] if given[-1] not in "ая" else f"{match[1]}а"
+    return match[1] if first_name[-1] not in "ая" else f"{match[1]}а"
 
 
 def is_oblique(key: str) -> bool:

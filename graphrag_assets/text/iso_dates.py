@@ -45,12 +45,12 @@ def iso_date(stated: str | None, last: bool = False) -> str | None:
     text = " ".join((stated or "").casefold().split())
     if not text or _BC.search(text):
         return None
-    if (found := _SPAN.fullmatch(text)) and (final := _last_year(*found.groups())):
-        return final if last else found[1]
-    if found := _ISO.fullmatch(text) or _COMPACT.fullmatch(text):
-        return _date(found[1], found[2], found[3])
-    if found := _NUMERIC.fullmatch(text):
-        return _day_and_month(found[1], found[3], found[4], day_first=found[2] == ".")
+    if (match := _SPAN.fullmatch(text)) and (final := _last_year(*match.groups())):
+        return final if last else match[1]
+    if match := _ISO.fullmatch(text) or _COMPACT.fullmatch(text):
+        return _date(match[1], match[2], match[3])
+    if match := _NUMERIC.fullmatch(text):
+        return _day_and_month(match[1], match[3], match[4], day_first=match[2] == ".")
     # A range in words has several dates; the first or the last one counts.
     dates = [(m.start(), m.end(), _date(m[3], MONTHS[m[2]], m[1])) for m in _DAY_FIRST.finditer(text)]
     dates += [(m.start(), m.end(), _date(m[3], MONTHS[m[1]], m[2])) for m in _MONTH_FIRST.finditer(text)]
@@ -58,8 +58,8 @@ def iso_date(stated: str | None, last: bool = False) -> str | None:
         for m in pattern.finditer(text):
             if not any(start < m.end() and m.start() < end for start, end, _ in dates):
                 dates.append((m.start(), m.end(), _coarse(pattern, m, last)))
-    known = [date for _, _, date in sorted(dates, key=lambda found: found[0]) if date]
-    return known[-1 if last else 0] if known else None
+    certain = [date for _, _, date in sorted(dates, key=lambda span: span[0]) if date]
+    return certain[-1 if last else 0] if certain else None
 
 
 def _last_year(first: str, dash: str, last: str) -> str | None:
@@ -70,12 +70,12 @@ def _last_year(first: str, dash: str, last: str) -> str | None:
     return year if year > first else None
 
 
-def _coarse(pattern: re.Pattern[str], found: re.Match[str], last: bool) -> str | None:
+def _coarse(pattern: re.Pattern[str], match: re.Match[str], last: bool) -> str | None:
     if pattern is _MONTH_ONLY:
-        return _date(found[2], MONTHS[found[1]])
+        return _date(match[2], MONTHS[match[1]])
     if pattern is _DECADE:
-        return found[1] + ("9" if last else "0")
-    return _date(found[1])
+        return match[1] + ("9" if last else "0")
+    return _date(match[1])
 
 
 def _day_and_month(first: str, second: str, year: str, day_first: bool) -> str | None:

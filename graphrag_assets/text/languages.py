@@ -102,8 +102,8 @@ def stems(words: list[str], language: str) -> list[str]:
     if language not in _WITH_STEMMER:
         return words
     # A stemmer of its own for each call: two threads must not share one. Distinct words need no cache.
-    found: list[str] = Stemmer.Stemmer(language, 0).stemWords(words)
-    return found
+    stems: list[str] = Stemmer.Stemmer(language, 0).stemWords(words)
+    return stems
 
 
 def without_names(languages: Iterable[str | None]) -> str:
@@ -117,6 +117,6 @@ def without_names(languages: Iterable[str | None]) -> str:
     counts = Counter(language for language in languages if language in CASELESS)
     if not counts:
         return ""
-    found = ((n, NAMES[str(language)]) for language, n in sorted(counts.items()))
-    listed = ", ".join(f"{n} document{'s' if n > 1 else ''} in {language}" for n, language in found)
-    return f"{listed}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"
+    counted = ((n, NAMES[str(language)]) for language, n in sorted(counts.items()))
+    names = ", ".join(f"{n} document{'s' if n > 1 else ''} in {language}" for n, language in counted)
+    return f"{names}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"

@@ -204,7 +204,7 @@ class Checked:
         return self._read(self._held, is_whole=True)
 
     def _read(self, text: str, is_whole: bool) -> str:
-        shown, start, stop = [], 0, len(text)
+        parts, start, stop = [], 0, len(text)
         for opening in _OPENING.finditer(text):
             at = opening.start()
             if at < start:  # inside the reference before
@@ -215,7 +215,7 @@ class Checked:
                 break
             if block:
                 before = text[start:at].rstrip()
-                shown += [before, self._checked(block, text[start + len(before) : at])]
+                parts += [before, self._checked(block, text[start + len(before) : at])]
                 start = block.end() if block.string is text else len(text)
             elif not is_whole and len(text) - at <= _MAX_CHARACTERS and _BEGUN.match(text, at):
                 stop = at
@@ -223,7 +223,7 @@ class Checked:
         # White space may be trailing, or before a reference that is removed.
         settled = text[start:stop].rstrip()
         self._held = "" if is_whole else text[start + len(settled) :]
-        return self._out("".join(shown) + settled)
+        return self._out("".join(parts) + settled)
 
     def _out(self, text: str) -> str:
         text = text if self._begun else text.lstrip()
@@ -239,12 +239,12 @@ class Checked:
         lost = [f"{table} ({_place(number, sentence)})" for table, number, sentence in unknown]
         lost = [*lost, *([unread] if unread else [])] or ([] if cited else ["nothing"])
         self.unresolved |= dict.fromkeys(lost)
-        known: dict[str, dict[str, None]] = {}
+        numbers_by_table: dict[str, dict[str, None]] = {}
         for table, number, sentence in cited:
             if (table, number, sentence) not in unknown:
-                known.setdefault(table, {})[_place(number, sentence)] = None
-        groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in known.items())
-        blocks = [f"[Data: {groups}]"] if known else []
+                numbers_by_table.setdefault(table, {})[_place(number, sentence)] = None
+        groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in numbers_by_table.items())
+        blocks = [f"[Data: {groups}]"] if numbers_by_table else []
         blocks += [f"[unresolved: {'; '.join(lost)}]"] if lost and not self.remove else []
         return "".join(space + block for block in blocks) if space else " ".join(blocks)
 

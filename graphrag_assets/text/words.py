@@ -2,14 +2,12 @@
 
 import bisect
 import functools
-import html
 import importlib.util
 import itertools
 import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from html.entities import html5
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,7 +86,6 @@ UNSPACED = (
 OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _UNSPACED_PAIR = re.compile(f"[{UNSPACED}]{{1,2}}")
-_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _SPACE_RUN = re.compile(r"\s{100000}")
 _MAX_CHARACTERS_PER_TOKEN = 12
 _MIN_CUT_TOKENS = 20  # of a text that is cut inside a sentence; a shorter piece says nothing
@@ -115,23 +112,6 @@ def title_key(title: str) -> str:
     text = _POSSESSIVE.sub(r"\1", text.strip(_QUOTES + " "))
     text = f"{text[:-2]}'s" if text.endswith("’s") else text
     return "".join(c for c in text if c not in '"“”„«»').strip(_QUOTES + " ")
-
-
-def unescape(text: str) -> str:
-    """`text` with HTML entities as the characters that they stand for, once.
-
-    An entity ends with a semicolon: "&copy=1" is part of an address. Unknown ones stay.
-
-    >>> unescape("AT&amp;T, &#8220;Ma Bell&#8221;"), unescape("&amp;amp;"), unescape("?a=1&copy=2 &nothing;")
-    ('AT&T, “Ma Bell”', '&amp;', '?a=1&copy=2 &nothing;')
-    """
-    return _ENTITY.sub(_character, text) if "&" in text else text
-
-
-def _character(entity: re.Match[str]) -> str:
-    # html.unescape also reads the beginning of an unknown name: "&nothing;" as "¬hing;".
-    named = entity.group()
-    return html.unescape(named) if named[1] == "#" or named[1:] in html5 else named
 
 
 def without_qualifier(title: str) -> str:
@@ -200,7 +180,7 @@ def sentence_lines(text: str) -> list[str]:
 
 def _is_abbreviated(text: str, cut: int) -> bool:
     around = _ABBREVIATED.finditer(text, max(cut - _AROUND_CUT, 0), cut + _AROUND_CUT)
-    return any(found.end() == cut for found in around)
+    return any(match.end() == cut for match in around)
 
 
 def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
@@ -382,8 +362,8 @@ def cut_text(text: str, max_tokens: int, encoding: str = "o200k_base") -> str:
     ends = [span.end for span in sentences(start)]
     if len(start) < len(text):
         ends = ends[:-1]  # a part of a sentence
-    fitting = bisect.bisect_right(ends, max_tokens, key=lambda end: len(encode(start[:end].rstrip(), encoding)))
-    return start[: ends[fitting - 1]].rstrip() if fitting else _cut_at_word(start, max_tokens, encoding)
+    n_sentences = bisect.bisect_right(ends, max_tokens, key=lambda end: len(encode(start[:end].rstrip(), encoding)))
+    return start[: ends[n_sentences - 1]].rstrip() if n_sentences else _cut_at_word(start, max_tokens, encoding)
 
 
 def _cut_at_word(text: str, max_tokens: int, encoding: str) -> str:
@@ -391,7 +371,7 @@ def _cut_at_word(text: str, max_tokens: int, encoding: str) -> str:
     for length in range(min(max_tokens - 1, len(tokens)), _MIN_CUT_TOKENS - 1, -1):
         piece = tokenizer(encoding).decode(tokens[:length]).rstrip("\ufffd")  # a part of a character
         words = piece.rsplit(maxsplit=1)
-        shown = (words[0] if len(words) > 1 else piece) + "…"
-        if len(encode(shown, encoding)) <= max_tokens:
-            return shown
+        first = (words[0] if len(words) > 1 else piece) + "…"
+        if len(encode(first, encoding)) <= max_tokens:
+            return first
     return ""

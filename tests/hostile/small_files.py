@@ -54,7 +54,8 @@ def _open_document(kind: str, body: str) -> bytes:
     return zipped(
         mimetype=f"application/vnd.oasis.opendocument.{kind}",
         **{
-            "content.xml": f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>"
+            "META-INF/manifest.xml": "<manifest/>",
+            "content.xml": f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>",
         },
     )
 
@@ -83,6 +84,9 @@ SMALL: dict[str, bytes] = {
     "html": f"<html><head><base href='{HOST}'><link rel=stylesheet href='{HOST}/a.css'></head><body><p>{TEXT}</p>"
     f"<img src='{HOST}/a.png'><iframe src='{HOST}'></iframe></body></html>".encode(),
     "eml": _MAIL.encode(),
+    "mht": _MAIL.encode(),
+    "ics": f"BEGIN:VEVENT\nSUMMARY:{TEXT}\nATTACH:{HOST}/a.png\nEND:VEVENT\n".encode(),
+    "vcf": f"BEGIN:VCARD\nFN:Ida Holm\nNOTE:{TEXT}\nPHOTO;VALUE=uri:{HOST}/a.png\nEND:VCARD\n".encode(),
     "mbox": f"From ida@example.org Tue Mar  5 09:12:00 2024\n{_MAIL}".encode(),
     "pdf": PDF.encode(),
     "docx": _package(
@@ -109,7 +113,7 @@ SMALL: dict[str, bytes] = {
         "spreadsheet",
         '<office:spreadsheet><table:table table:name="Pumps">'
         + "".join(
-            f"<table:table-row><table:table-cell><text:p>{cell}</text:p></table:table-cell></table:table-row>"
+            f"<table:table-row><table:table-cell office:value-type='string'><text:p>{cell}</text:p></table:table-cell></table:table-row>"
             for cell in ("text", TEXT)
         )
         + "</table:table></office:spreadsheet>",

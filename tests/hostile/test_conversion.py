@@ -15,9 +15,8 @@ import psutil
 import pytest
 
 from graphrag_assets.assets.scan import scan
-from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
-from graphrag_assets.reading.source_records import LoadOptions, Problem, Record
+from graphrag_assets.reading.source_records import ConversionLimits, LoadOptions, Problem, Record
 
 PAGE = b"<h1>The cable</h1><p>Cyrus Field met William Thomson in Valentia.</p>"
 TYPES = (

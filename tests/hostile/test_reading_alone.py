@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.reading.formats import FORMATS, read_records
-from graphrag_assets.reading.limits import ConversionLimits
+from graphrag_assets.reading.kinds import FORMATS, read_records
 from graphrag_assets.reading.process import ConversionProcess
-from graphrag_assets.reading.source_records import LoadOptions, Problem, Record
+from graphrag_assets.reading.source_records import ConversionLimits, LoadOptions, Problem, Record
 from tests.hostile import no_network
 from tests.hostile.mutations import mutated
 from tests.hostile.small_files import BINARY, SMALL, TEXT

@@ -40,34 +40,6 @@ def test_asciidoc_has_title_date_and_headings(tmp_path: Path) -> None:
     assert row["text"] == "# Harbor guide\n\n## Berths\n\nNine.\n\n----\n== code\n----\n"
 
 
-MARKUP = {
-    "a.rst": "=====\nGuide\n=====\n:Author: Ada\n:Date: 2021-04-03\n\nBerths\n------\nSee `the site <https://x.org>`_.\n",
-    "a.org": "#+TITLE: Guide\n#+DATE: 2021-04-03\n* Berths\nSee [[https://x.org][the site]].\n",
-    "a.tex": "\\documentclass{article}\n\\title{Guide}\n\\date{2021-04-03}\n\\begin{document}\n\\section{Berths}\n"
-    "See \\href{https://x.org}{the site}.\n\\end{document}\n",
-    "a.ipynb": json.dumps(
-        {
-            "cells": [
-                {"cell_type": "markdown", "metadata": {}, "source": ["# Guide\n", "## Berths\n", "See the site."]}
-            ],
-            "metadata": {},
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        }
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MARKUP)
-def test_markup_becomes_text_with_headings(tmp_path: Path, name: str) -> None:
-    (row,) = load(tmp_path, {name: MARKUP[name]}).documents.iter_rows(named=True)
-    assert row["title"] == "Guide"
-    assert "# Berths\n\nSee" in row["text"]
-    assert "the site" in row["text"]
-    assert "Ada" not in row["text"]
-    assert row["document_date"] == (None if name == "a.ipynb" else date(2021, 4, 3))
-
-
 PAGE = """<html lang="de"><head><title>Hafen Brenz · Zeitung</title>
 <meta property="article:published_time" content="2021-04-03T10:00:00Z"></head><body>
 <nav><a href="/">Startseite</a> <a href="/a">Anmelden</a></nav><article><h1>Hafen Brenz</h1>
@@ -126,70 +98,6 @@ def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path) -> None:
     loaded = load(tmp_path, {"a.mbox": mailbox})
     assert texts(loaded) == ["The pump runs again since Monday.", "It stopped."]
     assert loaded.documents["row_number"].to_list() == [1, 2]
-
-
-SUBTITLES = {
-    "a.vtt": "WEBVTT\n\n00:01:11.000 --> 00:01:13.000\n<v Ada Example>The <i>cable</i> broke.\n\n"
-    "00:01:13.500 --> 00:01:16.000\n<v Ben>It held.\n",
-    "a.srt": "1\n00:01:11,000 --> 00:01:13,000\nThe cable broke.\n\n2\n00:01:13,500 --> 00:01:16,000\nIt held.\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("a.vtt", "Ada Example: The cable broke.\nBen: It held."), ("a.srt", "The cable broke. It held.")],
-)
-def test_subtitles_are_what_is_said_with_times_as_places(tmp_path: Path, name: str, text: str) -> None:
-    (row,) = load(tmp_path, {name: SUBTITLES[name]}).documents.iter_rows(named=True)
-    assert row["text"] == text
-    assert [(place["kind"], place["value"]) for place in row["places"]] == [("time", "00:01:11"), ("time", "00:01:13")]
-    assert [text[place["start_char"] :][:3] for place in row["places"]] == (
-        [text[:3], "Ben"] if name == "a.vtt" else ["The", "It "]
-    )
-
-
-CHATS = {
-    "slack.json": json.dumps(
-        [
-            {
-                "type": "message",
-                "user": "U1",
-                "ts": "1709626320.1",
-                "text": "The pump <https://x.org|runs>.",
-                "user_profile": {"real_name": "Ada"},
-            },
-            {"type": "message", "user": "U2", "ts": "1709626380.1", "text": "Thanks <@U1>!"},
-        ]
-    ),
-    "teams.json": json.dumps(
-        {
-            "value": [
-                {
-                    "createdDateTime": "2024-03-05T08:12:00Z",
-                    "from": {"user": {"displayName": "Ada"}},
-                    "body": {"contentType": "html", "content": "<p>The pump runs.</p>"},
-                },
-                {
-                    "createdDateTime": "2024-03-05T08:13:00Z",
-                    "from": {"user": {"displayName": "U2"}},
-                    "body": {"contentType": "text", "content": "Thanks @Ada!"},
-                },
-            ]
-        }
-    ),
-    "WhatsApp Chat.txt": "05.03.24, 08:10 - Messages are encrypted.\n05.03.24, 08:12 - Ada: The pump runs.\n05.03.24, 08:13 - U2: Thanks @Ada!\n",
-    "roles.json": json.dumps(
-        {"messages": [{"role": "Ada", "content": "The pump runs."}, {"role": "U2", "content": "Thanks @Ada!"}]}
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CHATS)
-def test_a_chat_is_one_document_with_a_line_for_each_message(tmp_path: Path, name: str) -> None:
-    (row,) = load(tmp_path, {name: CHATS[name]}).documents.iter_rows(named=True)
-    assert row["text"] == "Ada: The pump runs.\nU2: Thanks @Ada!"
-    assert json.loads(row["raw_data"])["speakers"] == ["Ada", "U2"]
-    assert len(row["places"]) == (0 if name == "roles.json" else 2)
 
 
 def test_a_list_of_articles_with_authors_stays_a_document_each(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from graphrag_assets.pipeline.batch import read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.reading.limits import ConversionLimits
 from graphrag_assets.reading.process import ConversionProcess
-from graphrag_assets.reading.source_records import LoadOptions, Record
+from graphrag_assets.reading.source_records import ConversionLimits, LoadOptions, Record
 from graphrag_assets.store.input_files import InputFolder
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 
-from graphrag_assets.text.words import unescape
+from graphrag_assets.text.entities import unescape
 
 # Allowed in JSON but not in text: control characters, and halves of surrogate pairs, which UTF-8 cannot encode.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")

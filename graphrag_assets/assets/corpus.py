@@ -235,7 +235,7 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
     }
 
 
-def _left_out_metadata(documents: pl.DataFrame) -> Metadata:
+def _left_out_metadata(documents: pl.DataFrame) -> dict[str, dg.MetadataValue]:
     """How much of the files was left out by intent, such as comments, hidden sheets and base64."""
     counts = Counter[str]()
     for raw_data in documents["raw_data"].drop_nulls():

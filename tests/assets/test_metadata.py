@@ -48,7 +48,7 @@ def test_a_publication_says_what_changed(project):
     project.run_all()
     assert metadata_of(project, "publication")["summary"].value.startswith("Published: publication 1, ")
     project.write("two/b.txt", "Hugo Brand wrote to Nora Quist from Bergen.")
-    project.write("two/broken.docx", b"no document")
+    project.write("two/broken.docx", b"PK\x03\x04 no document")
     project.run_all()
     first, *changes = metadata_of(project, "publication")["summary"].value.splitlines()
     assert first.startswith("Published: publication 2, ")

@@ -31,6 +31,7 @@ _CHARACTERS = {
     **{"lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " "},
     **{"~": "\xa0", "_": "-", "-": "", "\n": "\n\n", "\r": "\n\n", "\\": "\\", "{": "{", "}": "}"},
 }
+_MAX_LEVEL = 6  # body text is of level 9
 _PROPERTIES = ("title", "author", "subject", "keywords")
 _SKIPPED = frozenset(
     [
@@ -86,7 +87,9 @@ class _RichText:
 
     def read(self, data: bytes) -> None:
         groups, n_skipped = [_Group()], 0
-        for token in _TOKEN.finditer(data):
+        position = 0
+        while token := _TOKEN.search(data, position):
+            position = token.end()
             word, number, code, symbol, brace, plain = token.groups()
             group = groups[-1]
             if code and not n_skipped:
@@ -111,7 +114,7 @@ class _RichText:
                 self._add(group, chr(int(number or 0) % 0x10000))
                 n_skipped = group.n_fallback
             elif word == b"bin":
-                return  # data to a length that tokens do not have
+                position += max(0, int(number or 0))  # bytes of a picture
             else:
                 self._control((word or symbol).decode("latin-1"), int(number) if number else None, group)
         self._flush(groups[-1])
@@ -140,6 +143,8 @@ class _RichText:
             self._page_of_font[group.font] = _CODE_PAGES.get(number or 0, self._default)
         elif word == "uc":
             group.n_fallback = number or 0
+        elif word == "outlinelevel" and number is not None and number < _MAX_LEVEL:
+            self._add(group, f"\n\n{'#' * (number + 1)} ")
         elif word == "v":
             group.hidden = number != 0
         elif word == "plain":

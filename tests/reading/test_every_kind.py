@@ -125,9 +125,9 @@ KINDS = [
     Kind("wiki.xml", "<mediawiki><page><title>Quay</title><ns>0</ns><revision><text>{{Box|{{b}}}}'''Quay''' is a [[harbour|place]].\n\n"
          "== History ==\n* old\n</text></revision></page><page><title>R</title><redirect/><text>#REDIRECT [[Quay]]</text></page>"
          "</mediawiki>", "Quay is a place.\n\n## History\n- old", {"title": "Quay"}),
-    Kind("fonts.rtf", RTF + r"{\info{\title \'c8esk\'fd}}{\header no}\f0 \'c8l\'e1nek \f1 caf\'e9 \u26085?\par{\intbl A\cell B\cell\row}"
+    Kind("fonts.rtf", RTF + r"{\info{\title \'c8esk\'fd}}{\header no}{\pict\bin4 }}}}}{\pard\outlinelevel1 Fees\par}\f0 \'c8l\'e1nek \f1 caf\'e9 \u26085?\par{\intbl A\cell B\cell\row}"
          r"See{\footnote note} {\field{\*\fldinst X}{\fldrslt link}}{\v no}.\par}",
-         "Článek café 日\n\n| A | B |\n| --- | --- |\n\nSee[^1] link.\n\n[^1]: note", {"title": "Český"}),
+         "## Fees\n\nČlánek café 日\n\n| A | B |\n| --- | --- |\n\nSee[^1] link.\n\n[^1]: note", {"title": "Český"}),
     Kind("rich.doc", r"{\rtf1\ansi Ida Holm.\par}", "Ida Holm.", {"format": "rtf"}),
     Kind("page.xls", PAGE, "The fee is ninety.", {"title": "Fees", "format": "html"}),
     Kind("sheet.xls", "name\tcity\nIda\tLund\n", "name: Ida. city: Lund.", {"format": "csv"}),

@@ -176,7 +176,7 @@ def _symbols_in_words(text: str) -> int:
 
 
 def _sample(data: bytes) -> bytes:
-    """The beginning, which may declare an encoding, and the first lines that are not ASCII."""
+    """Return the beginning, which may declare an encoding, and the first lines that are not ASCII."""
     lines: list[bytes] = []
     size = 0
     for line in data.splitlines(keepends=True):

@@ -32,7 +32,7 @@ _DATE_LINE = re.compile(
 
 
 def date_of(stated: str | None) -> date | None:
-    """The day that a text states; None if it states none for certain, as 03/04/2021 does.
+    """Return the day that a text states; None if it states none for certain, as 03/04/2021 does.
 
     A year or a month alone, in digits, is its first day.
 
@@ -47,7 +47,7 @@ def date_of(stated: str | None) -> date | None:
 
 
 def first_date(stated: Iterable[object]) -> str | None:
-    """The first of the values that states a date, else the first value at all, as texts."""
+    """Return the first of the values that states a date, else the first value at all, as texts."""
     texts = [text for value in stated if isinstance(value, str | int | float | date) and (text := _written(value))]
     return next((text for text in texts if date_of(text)), texts[0] if texts else None)
 
@@ -61,7 +61,7 @@ def _written(value: str | float | date) -> str:
 
 
 def in_fields(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """The date in fields of these names, else in those of the field `metadata`."""
+    """Return the date in fields of these names, else in those of the field `metadata`."""
     metadata = fields.get("metadata")
     places = [fields, *([metadata] if isinstance(metadata, Mapping) else [])]
     by_key = [{_key(str(name)): value for name, value in reversed([*place.items()])} for place in places]
@@ -73,7 +73,7 @@ def _key(name: str) -> str:
 
 
 def in_head(text: str) -> date | None:
-    """The date that stands as a line of its own in the head of a letter or report; None if other days follow so.
+    """Return the date that stands as a line of its own in the head of a letter or report; None if other days follow so.
 
     >>> in_head("Foundry Lane, Stennis\\nStennis, 25 April 2025\\n\\nDear Ms Marsh")
     datetime.date(2025, 4, 25)
@@ -90,7 +90,7 @@ def _dated(line: str) -> re.Match[str] | None:
 
 
 def in_name(path: str) -> date | None:
-    """The first date in a file's name: 2021-04-03, 2021_04_03, 2021.04.03 or 20210403."""
+    """Return the first date in a file's name: 2021-04-03, 2021_04_03, 2021.04.03 or 20210403."""
     for match in _IN_NAME.finditer(PurePosixPath(path).name):
         year, _, month, day, *compact = match.groups()
         try:

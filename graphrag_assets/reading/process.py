@@ -159,7 +159,7 @@ _idle: dict[ConversionLimits, ConversionProcess] = {}
 
 @contextlib.contextmanager
 def conversion_process(limits: ConversionLimits) -> Iterator[ConversionProcess]:
-    """A conversion process that stays for the next caller: one serves all batches of a run."""
+    """Return a conversion process that stays for the next caller: one serves all batches of a run."""
     process = _idle.pop(limits, None) or ConversionProcess(limits)
     try:
         yield process

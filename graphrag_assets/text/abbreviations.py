@@ -102,7 +102,7 @@ def _letters(short: str) -> str:
 
 
 def split_abbreviation(name: str) -> tuple[str, str] | None:
-    """A name and the abbreviation in parentheses at its end, if it is one.
+    """Return a name and the abbreviation in parentheses at its end, if it is one.
 
     >>> split_abbreviation("Python Software Foundation (PSF)"), split_abbreviation("Mercury (planet)")
     (('Python Software Foundation', 'PSF'), None)
@@ -112,7 +112,7 @@ def split_abbreviation(name: str) -> tuple[str, str] | None:
 
 
 def stated_abbreviations(text: str, names: Iterable[str]) -> list[tuple[str, str]]:
-    """The names that the text has with an abbreviation in parentheses, each with it.
+    """Return the names that the text has with an abbreviation in parentheses, each with it.
 
     >>> stated_abbreviations("The Python Software Foundation (PSF) paid.", ["Python Software Foundation"])
     [('Python Software Foundation', 'PSF')]

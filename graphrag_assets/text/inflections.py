@@ -23,7 +23,7 @@ def is_german_adjective(word: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 15)
 def russian_root(word: str) -> str:
-    """What the cases of a lower-case Russian name have in common.
+    """Return what the cases of a lower-case Russian name have in common.
 
     Surnames keep their suffix: "петрова" is a form of "петров", and not of "пётр".
 
@@ -37,7 +37,7 @@ def russian_root(word: str) -> str:
 
 
 def with_surname(first_name: str, surname: str) -> str:
-    """A Russian surname in the nominative, after a given name in the nominative.
+    """Return a Russian surname in the nominative, after a given name in the nominative.
 
     >>> with_surname("Иван", "Петрова"), with_surname("Мария", "Петровой")
     ('Петров', 'Петрова')
@@ -54,7 +54,8 @@ def is_oblique(key: str) -> bool:
 
 
 def case_key(key: str) -> str:
-    """A name without what its cases differ in; the name itself in languages without cases, or if that is not certain.
+    """Return a name without what its cases differ in; the name itself in languages without cases, or if that is not
+    certain.
 
     >>> case_key("нижнего новгорода"), case_key("deutscher bundestag"), case_key("great eastern")
     ('нижн новгород', 'deutsch bundestag', 'great eastern')

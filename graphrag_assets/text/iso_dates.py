@@ -85,7 +85,7 @@ def _day_and_month(first: str, second: str, year: str, day_first: bool) -> str |
 
 
 def _date(year: str, month: str | int | None = None, day: str | None = None) -> str | None:
-    """The date up to its first impossible part."""
+    """Return the date up to its first impossible part."""
     if int(year) == 0:
         return None
     month_number = int(month) if month and str(month).isdigit() else 0
@@ -98,12 +98,12 @@ def _date(year: str, month: str | int | None = None, day: str | None = None) -> 
 
 
 def first_day(stated: str) -> date:
-    """The day, or the first one of a month or year, of an ISO date such as 1866-07; raises ValueError."""
+    """Return the day, or the first one of a month or year, of an ISO date such as 1866-07; raises ValueError."""
     return date.fromisoformat(f"{stated}-01-01"[:10] if len(stated) in (4, 7) else stated)
 
 
 def last_day(stated: str) -> date:
-    """The day, or the last one of a month or year, of an ISO date; raises ValueError.
+    """Return the day, or the last one of a month or year, of an ISO date; raises ValueError.
 
     >>> last_day("1868-02"), last_day("1868")
     (datetime.date(1868, 2, 29), datetime.date(1868, 12, 31))

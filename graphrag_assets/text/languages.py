@@ -54,7 +54,8 @@ STOP_WORDS = frozenset(_ENGLISH.split())
 
 
 def language_of(text: str) -> str:
-    """The language of a text, judged by its first 1,000 characters: an ISO 639-1 code of `LANGUAGES`, or `UNKNOWN`.
+    """Return the language of a text, judged by its first 1,000 characters: an ISO 639-1 code of `LANGUAGES`, or
+    `UNKNOWN`.
 
     >>> language_of("Die Kunden beschwerten sich über verspätete Lieferungen.")
     'de'
@@ -66,7 +67,7 @@ def language_of(text: str) -> str:
 
 
 def opening(text: str) -> str:
-    """The part of a text that its language is judged by."""
+    """Return the part of a text that its language is judged by."""
     return text.strip()[:_CHARACTERS]
 
 
@@ -89,7 +90,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 
 def stem(word: str, language: str) -> str:
-    """The Snowball stem of a lower-case word; the word itself in a language without a stemmer.
+    """Return the Snowball stem of a lower-case word; the word itself in a language without a stemmer.
 
     >>> stem("complaints", "en")
     'complaint'
@@ -107,7 +108,7 @@ def stems(words: list[str], language: str) -> list[str]:
 
 
 def without_names(languages: Iterable[str | None]) -> str:
-    """A warning about documents in languages without capitals; empty if there are none.
+    """Return a warning about documents in languages without capitals; empty if there are none.
 
     `languages` are ISO 639-1 codes, one per document.
 

@@ -23,7 +23,7 @@ _LINK = rf"{_S}:?{_S}(?:ids?{_S}:?{_S})?"  # between a table and its numbers
 
 
 def _groups(numbers: str) -> str:
-    """The pattern of one or more tables with their numbers, and nothing else."""
+    """Return the pattern of one or more tables with their numbers, and nothing else."""
     group = rf"(?:(?:and|&|data)\s)*{_TABLE}{_LINK}(?:{numbers})"
     return rf"{group}(?:{_S}[,;，；.]?{_S}{group})*{_MORE}"
 
@@ -86,7 +86,7 @@ Given = Mapping[str, Mapping[int, Set[int]]]
 
 
 def without_references(text: str) -> str:
-    """The text without its references, those that are marked as invalid, and the white space before them.
+    """Return the text without its references, those that are marked as invalid, and the white space before them.
 
     >>> without_references("She broke it [Data: Sources (3)] [unresolved: Ships (7)].")
     'She broke it.'
@@ -119,7 +119,7 @@ def places_cited_in(block: str) -> list[tuple[str, int, int | None]]:
 
 
 def unread_in(block: str) -> str:
-    """What is left of the text of a block without the rows that it cites; "" if all of it is read.
+    """Return what is left of the text of a block without the rows that it cites; "" if all of it is read.
 
     >>> unread_in("Sources (1) and entity 5, +more"), unread_in("Sources (1); the letter")
     ('', 'the letter')
@@ -133,19 +133,19 @@ def _is_read(group: re.Match[str]) -> bool:
 
 
 def table_named(name: str) -> str:
-    """The table that a model means, such as Sources by "text units" or "and source"; else the name as it is."""
+    """Return the table that a model means, such as Sources by "text units" or "and source"; else the name as it is."""
     name = name.strip().replace("_", " ")
     last_word = name.rpartition(" ")[2].casefold()
     return _NAMES.get(name.casefold()) or _NAMES.get(last_word) or name
 
 
 def numbers_in(text: str) -> list[int]:
-    """The numbers of a group such as "3, 5-6, +more"; of a range longer than 50, only its ends."""
+    """Return the numbers of a group such as "3, 5-6, +more"; of a range longer than 50, only its ends."""
     return [number for number, _ in _places_in(text)]
 
 
 def _places_in(text: str) -> list[tuple[int, int | None]]:
-    """The numbers of a group, each with its sentence; `3.1-3` and `3.1-3.3` are three sentences of row 3."""
+    """Return the numbers of a group, each with its sentence; `3.1-3` and `3.1-3.3` are three sentences of row 3."""
     places: list[tuple[int, int | None]] = []
     for first, sentence, last_row, last in _NUMBERS.findall(text):
         if not sentence:
@@ -163,7 +163,7 @@ def _range(first: str, last: str) -> list[int]:
 
 
 def reference(rows: Iterable[tuple[str, int]], most: int) -> str:
-    """`[Data: Entities (5, 7); …]` for rows by table and number; up to `most` numbers of each table."""
+    """Return `[Data: Entities (5, 7); …]` for rows by table and number; up to `most` numbers of each table."""
     by_table: dict[str, list[int]] = defaultdict(list)
     for table, number in rows:
         by_table[table].append(number)
@@ -191,16 +191,16 @@ class Checked:
 
     @classmethod
     def text(cls, text: str, citable: Given, remove: bool = False) -> tuple[str, list[str]]:
-        """The complete checked text, and the references to rows that were not given, as `"Ships (7)"`."""
+        """Return the complete checked text, and the references to rows that were not given, as `"Ships (7)"`."""
         checked = cls(citable, remove)
         return checked.feed(text) + checked.end(), list(checked.unresolved)
 
     def feed(self, piece: str) -> str:
-        """The text that can be shown after `piece`."""
+        """Return the text that can be shown after `piece`."""
         return self._read(self._held + piece, is_whole=False)
 
     def end(self) -> str:
-        """The rest of the text, after the last piece; an open reference counts as closed."""
+        """Return the rest of the text, after the last piece; an open reference counts as closed."""
         return self._read(self._held, is_whole=True)
 
     def _read(self, text: str, is_whole: bool) -> str:
@@ -250,7 +250,7 @@ class Checked:
 
 
 def _closed(text: str) -> re.Match[str] | None:
-    """The reference that a text is when it is closed: one that was cut off at the end."""
+    """Return the reference that a text is when it is closed: one that was cut off at the end."""
     closed = (BLOCK.fullmatch(text + ending) for ending in ("]", ")", ")]", "))"))
     return next((block for block in closed if block), None)
 

@@ -92,7 +92,7 @@ _MIN_CUT_TOKENS = 20  # of a text that is cut inside a sentence; a shorter piece
 
 
 def title_key(title: str) -> str:
-    """The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed.
+    """Return the key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed.
 
     Invisible characters make no difference. Signs that belong to a name do, and so do superscripts.
 
@@ -115,7 +115,7 @@ def title_key(title: str) -> str:
 
 
 def without_qualifier(title: str) -> str:
-    """A title or its key without a qualifier in parentheses at its end; empty if the title is nothing else.
+    """Return a title or its key without a qualifier in parentheses at its end; empty if the title is nothing else.
 
     >>> without_qualifier("Mercury (planet)")
     'Mercury'
@@ -132,7 +132,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> list[Sentence]:
-    """The sentences of `text`, in any language, as adjoining spans that cover it completely.
+    """Return the sentences of `text`, in any language, as adjoining spans that cover it completely.
 
     A blank line, a Markdown heading, a list item and a table row end a sentence too; a heading or a table row
     is one sentence whatever punctuation it has. `ends_paragraph`: a blank line or a heading follows, or the
@@ -170,7 +170,7 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def sentence_lines(text: str) -> list[str]:
-    """The sentences of `text`, each on one line.
+    """Return the sentences of `text`, each on one line.
 
     >>> sentence_lines("One ship sailed.  Another\\nship sank.")
     ['One ship sailed.', 'Another ship sank.']
@@ -222,7 +222,7 @@ def _punctuation_cuts(text: str) -> Iterator[int]:
 
 
 def search_words(texts: pl.Series) -> pl.Series:
-    """The words of each text, for BM25: Unicode words in lower case; scripts without spaces as bigrams.
+    """Return the words of each text, for BM25: Unicode words in lower case; scripts without spaces as bigrams.
 
     What is optional in writing makes no difference: ß is ss, Arabic and Hebrew stand without vowel marks. Possessives
     and soft hyphens are left out, and compounds joined too: of "the customer's e-mail" they are the, customer, e, mail
@@ -236,7 +236,7 @@ def search_words(texts: pl.Series) -> pl.Series:
 
 
 def search_words_of(text: str) -> list[str]:
-    """The distinct words of one text, such as a question."""
+    """Return the distinct words of one text, such as a question."""
     return list(dict.fromkeys(search_words(pl.Series([text], dtype=pl.String)).item(0)))
 
 
@@ -250,7 +250,7 @@ def has_unspaced_script(text: str) -> bool:
 
 
 def word_count(text: str) -> int:
-    """The number of words of `text`; in scripts without spaces two characters count as one.
+    """Return the number of words of `text`; in scripts without spaces two characters count as one.
 
     >>> word_count("The sky is blue."), word_count("天空是蓝色的")
     (4, 3)
@@ -272,7 +272,7 @@ def _spaced(texts: pl.Series, words: pl.Expr) -> pl.Expr:
 
 
 def fold(word: str) -> str:
-    """A lower-case word without the diacritics that people leave out where their keyboard lacks them.
+    """Return a lower-case word without the diacritics that people leave out where their keyboard lacks them.
 
     Latin and Greek letters lose all of them, ligatures are written out, and ё is е; й and the signs of other scripts
     stay, because they make other letters.
@@ -284,7 +284,8 @@ def fold(word: str) -> str:
 
 
 def spell_out(word: str) -> str:
-    """A lower-case word with two letters for each umlaut, as German and Scandinavian names are written without them.
+    """Return a lower-case word with two letters for each umlaut, as German and Scandinavian names are written without
+    them.
 
     >>> spell_out("müller")
     'mueller'
@@ -293,7 +294,7 @@ def spell_out(word: str) -> str:
 
 
 def name_key(key: str) -> str:
-    """The key of a title as a question may spell it: without diacritics, and with spaces for hyphens.
+    """Return the key of a title as a question may spell it: without diacritics, and with spaces for hyphens.
 
     >>> name_key(title_key("Saint-Exupéry"))
     'saint exupery'
@@ -310,14 +311,14 @@ def _space_bigrams(text: str) -> str:
 
 
 def lines(columns: Sequence[Sequence[object]]) -> list[str]:
-    """The rows of these columns as contexts show them: cells with bars between them, and a line break."""
+    """Return the rows of these columns as contexts show them: cells with bars between them, and a line break."""
     rows = zip(*columns, strict=True)
     return ["|".join("" if cell is None else str(cell).strip() for cell in row) + "\n" for row in rows]
 
 
 @functools.cache
 def tokenizer(encoding: str = "o200k_base") -> "tiktoken.Encoding":
-    """A tiktoken encoding that needs no network: litellm ships the two common ones inside its package.
+    """Return a tiktoken encoding that needs no network: litellm ships the two common ones inside its package.
 
     It takes 80 MB, so what is counted at publication, or fits surely, is not counted again.
     """
@@ -344,12 +345,12 @@ def encode(text: str, encoding: str = "o200k_base") -> list[int]:
 
 
 def count_tokens(texts: Iterable[str], encoding: str = "o200k_base") -> list[int]:
-    """Number of tokens of each text. Special tokens written in a text count as ordinary text."""
+    """Return the number of tokens of each text. Special tokens written in a text count as ordinary text."""
     return [len(encode(text, encoding)) for text in texts]
 
 
 def cut_text(text: str, max_tokens: int, encoding: str = "o200k_base") -> str:
-    """The whole sentences at the start of `text` that fit `max_tokens`; a text that fits is returned unchanged.
+    """Return the whole sentences at the start of `text` that fit `max_tokens`; a text that fits is returned unchanged.
 
     A first sentence that does not fit is cut at a word, with an ellipsis; empty if fewer than 20 tokens would be left.
 

@@ -102,7 +102,7 @@ ELSEWHERE = {
         "duckdb -readonly data/index/graphrag.duckdb": "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
         "graphrag-assets sql \"FROM neighbors('Great Eastern')\"": "tests/test_cli_sql.py::test_piped_queries_run_in_turn_up_to_the_first_that_fails",
     },
-    "docs/formats.md": {
+    "docs/input.md": {
         'GRAPHRAG_TEXT_COLUMN="mail/*=body, *.xlsx=*, text"': "tests/reading/test_formats.py::test_the_text_column_may_differ_by_file",
     },
     "docs/models.md": {

@@ -43,6 +43,7 @@ _ENDINGS = {
     "docx": "docx docm dotx dotm",
     "doc": "doc dot",
     "pptx": "pptx pptm ppsx potx",
+    "ppt": "ppt pps pot",
     "xlsx": "xlsx xlsm xltx xlsb",
     "xls": "xls xlt",
     "odt": "odt ott fodt",
@@ -59,7 +60,9 @@ _TEXT = frozenset({"md", "txt", "adoc", "vtt", "srt"})
 _TABLES = frozenset({"csv", "tsv", "json", "jsonl"})
 _DECODED = _TEXT | _TABLES | {"html"}
 """Formats whose bytes are decoded before they are parsed."""
-_BINARY = frozenset(["parquet", "pdf", "docx", "doc", "pptx", "xlsx", "xls", "odt", "ods", "odp", "rtf", "epub", "msg"])
+_BINARY = frozenset(
+    ["parquet", "pdf", "docx", "doc", "pptx", "ppt", "xlsx", "xls", "odt", "ods", "odp", "rtf", "epub", "msg"]
+)
 _REFUSED = {
     "audio": ("mp3 wav m4a aac ogg oga opus flac wma aiff amr", "Transcribe it, and index the text or subtitles."),
     "video": ("mp4 mkv mov avi webm wmv m4v mpg mpeg flv 3gp", "Transcribe it, and index the subtitles (vtt, srt)."),
@@ -143,7 +146,7 @@ def format_of(path: str, data: bytes | None = None) -> str | None:
     content = _format_of_content(data)
     if by_ending is None:
         return content or "txt"
-    if content in _BINARY or content in ("encrypted", "ppt"):
+    if content in _BINARY or content == "encrypted":
         return by_ending if by_ending == "xlsx" and content == "ods" else content
     if by_ending in _BINARY:
         if by_ending in ("odt", "odp") and content == "xml":
@@ -199,10 +202,8 @@ def read_records(
     encoding = None
     items: Iterable[Record | Problem]
     try:
-        if file_format in ("encrypted", "ppt"):
-            items = [
-                PASSWORD if file_format == "encrypted" else RefusedKind("ppt", "Save them as pptx, and index that.")
-            ]
+        if file_format == "encrypted":
+            items = [PASSWORD]
         elif file_format in _DECODED:
             declared = _CHARSET.search(data[:4096]) if file_format == "html" else None
             text, encoding, doubt = decode(data, options.text_encoding or (declared[1].decode() if declared else ""))

@@ -1,8 +1,8 @@
-"""Formats of older office programs: rich text, and doc and msg, which are OLE files, read with olefile."""
+"""Formats of older office programs: rich text, and doc, ppt and msg, which are OLE files, read with olefile."""
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +16,7 @@ from graphrag_assets.reading.source_records import (
     Record,
     document,
     metadata_json,
+    slides_record,
 )
 
 # --- rich text ------------------------------------------------------------------------------------------
@@ -267,6 +268,111 @@ def _ole_properties(file: olefile.OleFileIO) -> dict[str, str]:
             except (LookupError, UnicodeError):
                 values[name] = value.decode("cp1252", "replace")
     return values
+
+
+# --- ppt ------------------------------------------------------------------------------------------------
+
+_CONTAINER = 0xF
+_LIST, _SLIDE_PERSIST, _NOTES_ATOM, _SHAPE, _PLACEHOLDER = 4080, 1011, 1009, 0xF004, 3011
+_SLIDES_LIST, _NOTES_LIST = 0, 2
+_TEXT_TYPE, _UTF16_TEXT, _BYTES_TEXT, _OUTLINE_TEXT = 3999, 4000, 4008, 3998
+_TITLES = (0, 6)
+"""Types of texts."""
+_DATES_AND_FOOTERS = (7, 8, 9, 10)
+"""Kinds of placeholders."""
+_ENCRYPTED = 0xF3D1C4DF
+_Part = tuple[int, int, bytes]
+"""The type of a record, its flags with the instance, and its content."""
+_SlideText = tuple[int, str]
+"""The type of a text, and the text."""
+
+
+def read_ppt(data: bytes) -> Iterator[Record | Problem]:
+    """Yield the one document of a file of PowerPoint 97 to 2003: its slides in their order, and the speaker's notes.
+
+    Follows the directory of the last edit ([MS-PPT] 2.1.2): neither older versions of a slide nor masters are read.
+    """
+    with olefile.OleFileIO(io.BytesIO(data)) as file:
+        user, stream = file.openstream("Current User").read(), file.openstream("PowerPoint Document").read()
+        about = _ole_properties(file)
+    if _number(user, 12) == _ENCRYPTED:
+        yield PASSWORD
+        return
+    places, document_id = _last_edit(stream, _number(user, 16))
+    lists = {flags >> 4: part for kind, flags, part in _parts(_part(stream, places[document_id])) if kind == _LIST}
+    notes: dict[int, list[str]] = {}
+    for page, _, _ in _pages(lists.get(_NOTES_LIST, b"")):
+        parts = list(_parts(_part(stream, places[page])))
+        slide = next(_number(part, 0) for kind, _, part in parts if kind == _NOTES_ATOM)
+        notes[slide] = [f"Notes: {text}" for _, text in _texts(parts, []) if text]
+    texts = []
+    for page, slide, outline in _pages(lists.get(_SLIDES_LIST, b"")):
+        shapes = _texts(_parts(_part(stream, places[page])), outline)
+        paragraphs = [f"## {' '.join(text.split())}" if kind in _TITLES else text for kind, text in shapes]
+        texts.append("\n\n".join([*paragraphs, *notes.get(slide, ())]))
+    yield slides_record(texts, about)
+
+
+def _last_edit(stream: bytes, offset: int) -> tuple[dict[int, int], int]:
+    """Return where the parts of a presentation stand in their last version, by number, and the document's number."""
+    places: dict[int, int] = {}
+    document_id, edits = _number(stream, offset + 24), set[int]()
+    while offset and offset not in edits:
+        edits.add(offset)
+        directory, position = _part(stream, _number(stream, offset + 20)), 0
+        while position < len(directory):
+            first, n = _number(directory, position) & 0xFFFFF, _number(directory, position) >> 20
+            for number in range(n):
+                places.setdefault(first + number, _number(directory, position + 4 + 4 * number))
+            position += 4 + 4 * n
+        offset = _number(stream, offset + 16)
+    return places, document_id
+
+
+def _part(stream: bytes, offset: int) -> bytes:
+    """Return the content of the record at a place."""
+    return stream[offset + 8 : offset + 8 + _number(stream, offset + 4)]
+
+
+def _parts(content: bytes) -> Iterator[_Part]:
+    """Yield the records in a container."""
+    position = 0
+    while position + 8 <= len(content):
+        yield _number(content, position + 2, 2), _number(content, position, 2), _part(content, position)
+        position += 8 + _number(content, position + 4)
+
+
+def _pages(content: bytes) -> list[tuple[int, int, list[_SlideText]]]:
+    """Return the part of each slide of a list, the slide's number, and its texts that stand in the list."""
+    pages: list[tuple[int, int, list[_Part]]] = []
+    for kind, flags, part in _parts(content):
+        if kind == _SLIDE_PERSIST:
+            pages.append((_number(part, 0), _number(part, 12), []))
+        elif pages:
+            pages[-1][2].append((kind, flags, part))
+    return [(page, slide, _texts(parts, [])) for page, slide, parts in pages]
+
+
+def _texts(parts: Iterable[_Part], outline: list[_SlideText]) -> list[_SlideText]:
+    """Return the texts of records in their order; a shape may refer to one of the outline by its number."""
+    texts: list[_SlideText] = []
+    text_type = 0
+    for kind, flags, part in parts:
+        if kind == _TEXT_TYPE:
+            text_type = _number(part, 0)
+        elif kind == _OUTLINE_TEXT:
+            texts += outline[_number(part, 0) :][:1]
+        elif kind in (_UTF16_TEXT, _BYTES_TEXT):
+            text = part.decode("utf-16-le" if kind == _UTF16_TEXT else "latin-1", "replace")
+            texts.append((text_type, re.sub(r"[\r\x0b]", "\n", text).strip()))
+        elif flags & _CONTAINER == _CONTAINER and not (kind == _SHAPE and _is_date_or_footer(part)):
+            texts += _texts(_parts(part), outline)
+    return texts
+
+
+def _is_date_or_footer(shape: bytes) -> bool:
+    data = (inner for _, _, part in _parts(shape) for inner in _parts(part))
+    return any(kind == _PLACEHOLDER and part[4] in _DATES_AND_FOOTERS for kind, _, part in data)
 
 
 # --- msg ------------------------------------------------------------------------------------------------

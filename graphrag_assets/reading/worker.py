@@ -49,6 +49,7 @@ _READERS = {
     "ipynb": "markup.read_notebook",
     "rtf": "legacy.read_rtf",
     "doc": "legacy.read_doc",
+    "ppt": "legacy.read_ppt",
     "msg": "legacy.read_msg",
     "docx": "office.read_docx",
     "pptx": "office.read_slides",

@@ -2,6 +2,7 @@
 
 import io
 import json
+import lzma
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -203,7 +204,6 @@ PROBLEMS = {
         "1 formulas of the workbook have no saved values: their cells are empty", 1,
     ),
     "locked.docx": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), "the file is protected by a password", 0),
-    "old.ppt": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "PowerPoint Document".encode("utf-16-le"), "ppt files are not indexed", 0),
 }  # fmt: skip
 
 
@@ -213,3 +213,25 @@ def test_what_cannot_be_read_of_a_file_is_a_row(tmp_path: Path, name: str) -> No
     loaded = load(tmp_path, {name: content})
     assert loaded.errors["error"][0].startswith(error)
     assert loaded.documents.height == n_documents
+
+
+OLD = Path(__file__).resolve().parents[1] / "data" / "old-office"
+
+
+def test_a_presentation_of_powerpoint_97_has_its_slides_and_notes_without_footers_and_masters(tmp_path: Path) -> None:
+    (row,) = load(tmp_path, {"talk.ppt": lzma.decompress((OLD / "talk.ppt.xz").read_bytes())}).documents.to_dicts()
+    first = "Landing at Valentia\n\nCaptain Anderson commanded the Great Eastern.\nЦель: связать Ирландию и Америку."
+    second = "Second slide\n\nA free text box, höher gelegt."
+    assert row["title"] == "The cable of 1866"
+    assert row["text"] == f"{first}\n\nNotes: Ask Mr. Field about the price.\n\n{second}"
+    assert [(place["kind"], place["value"]) for place in row["places"]] == [("slide", "1"), ("slide", "2")]
+
+
+@pytest.mark.parametrize("name", ["letter.doc", "letter.rtf"])
+def test_a_letter_in_an_older_format_has_its_words_cells_and_notes_in_every_script(tmp_path: Path, name: str) -> None:
+    (row,) = load(tmp_path, {name: lzma.decompress((OLD / f"{name}.xz").read_bytes())}).documents.to_dicts()
+    assert row["title"] == "Letter from Valentia"
+    assert "laid by the William Corry at Foilhommerum.[^1]" in row["text"]  # the words of a link, without its field
+    assert "Příliš žluťoučký kůň. Инженер Томсон был на борту." in row["text"]
+    assert "Great Eastern | Anderson |" in row["text"]
+    assert row["text"].endswith("[^1]: A bay of the island.")

@@ -18,7 +18,7 @@ from graphrag_assets.assets.jobs import extract_batch_job, rollback_job, update_
 from graphrag_assets.assets.knowledge_graph import KNOWLEDGE_GRAPH
 from graphrag_assets.assets.publication import PUBLISH
 from graphrag_assets.assets.reports import WRITE_COMMUNITY_REPORTS
-from graphrag_assets.assets.resources import index_resource
+from graphrag_assets.assets.resources import index_resources
 from graphrag_assets.assets.stage import Stage
 from graphrag_assets.assets.stages import asset_of
 from graphrag_assets.contracts.indexing_models import NO_KEYS, Keys
@@ -83,5 +83,5 @@ def index_definitions(
             ],
             schedules=[nightly_refresh(names, update, automated)],
             sensors=[document_batches_sensor(names, update, automated), dead_runs_sensor(names)],
-            resources=index_resource(names, open_now),
+            resources=index_resources(names, open_now),
         )

@@ -1,4 +1,4 @@
-"""What steps of Dagster have in common: the index as a resource, and errors; its publication as another resource."""
+"""What steps of Dagster have in common: the index as a resource, its publication as others, and errors of steps."""
 
 import contextlib
 import functools
@@ -7,27 +7,33 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import dagster as dg
+from dagster_duckdb import DuckDBResource
 from pydantic import Field, PrivateAttr
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.errors import GraphRAGError, masked_errors
+from graphrag_assets.store.index_files import STABLE_NAME
 
 if TYPE_CHECKING:
     from graphrag_assets.query import GraphRAG
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_INDEX = "index"
+_INDEX, _DATABASE = "index", "database"
 
 
-def index_resource(names: IndexNames, open_now: Callable[[], Index]) -> dict[str, dg.ResourceDefinition]:
-    """Return the index as a resource, with the settings of the environment at the time of a run.
+def index_resources(names: IndexNames, open_now: Callable[[], Index]) -> dict[str, object]:
+    """Return the resources of an index by name: the index with the settings of a run's environment, and its database.
 
-    It has no fields in the launchpad: a setting given to one run would be undone, and paid for again, by the next.
+    The index has no fields in the launchpad: the next run would undo a setting of one run, and pay for it again.
+    The database is for other assets of the project: it opens the present publication, and cannot write it.
     """
     description = "The index, with the settings of the environment."
-    return {names.name(_INDEX): dg.ResourceDefinition(lambda _: open_now(), config_schema={}, description=description)}
+    index = dg.ResourceDefinition(lambda _: open_now(), config_schema={}, description=description)
+    published = str(open_now().settings.index_folder / STABLE_NAME)
+    database = DuckDBResource(database=published, connection_config={"access_mode": "READ_ONLY"})
+    return {names.name(_INDEX): index, names.name(_DATABASE): database}
 
 
 def needs(names: IndexNames) -> set[str]:

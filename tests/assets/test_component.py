@@ -10,6 +10,7 @@ import dagster as dg
 import duckdb
 import pytest
 import yaml
+from dagster_duckdb import DuckDBResource
 
 from graphrag_assets import GraphRagComponent
 from graphrag_assets.errors import SettingsError
@@ -17,6 +18,15 @@ from tests.conftest import QUIET, Project
 
 CABLE = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 LETTER = "Hugo Brand wrote to Pia Lund from Hamburg. Pia Lund answered Hugo Brand in a letter from Oslo."
+
+
+@dg.asset
+def read_titles(papers_database: DuckDBResource) -> list[str]:
+    """An asset of the project's own, which reads the publication of an index and cannot write it."""
+    with papers_database.get_connection() as connection:
+        with pytest.raises(duckdb.Error, match="read-only"):
+            connection.execute("DELETE FROM entities")
+        return [title for (title,) in connection.sql("SELECT title FROM entities").fetchall()]
 
 
 @pytest.fixture
@@ -32,7 +42,10 @@ def hosted(project: Project, monkeypatch: pytest.MonkeyPatch) -> dg.RepositoryDe
         GraphRagComponent(data=str(project.root / "papers"), key_prefix="papers"),
         GraphRagComponent(data=str(project.root / "letters"), key_prefix=["mail", "letters"]),
     ]
-    definitions = dg.Definitions.merge(*(dg.build_defs_for_component(component) for component in components))
+    titles_of_papers = dg.Definitions(assets=[read_titles], jobs=[dg.define_asset_job("papers_titles", [read_titles])])
+    definitions = dg.Definitions.merge(
+        titles_of_papers, *(dg.build_defs_for_component(component) for component in components)
+    )
     return definitions.get_repository_def()
 
 
@@ -50,6 +63,7 @@ def test_two_indexes_share_no_state(project, hosted):
     run(project, hosted, "papers_update_index")
     assert {"Cyrus Field", "William Thomson"} <= titles(project.root / "papers")
     assert not (project.root / "letters" / "index").exists()
+    assert "Cyrus Field" in run(project, hosted, "papers_titles").output_for_node("read_titles")
     run(project, hosted, "mail_letters_update_index")
     assert {"Hugo Brand", "Pia Lund"} <= titles(project.root / "letters")
     assert not titles(project.root / "letters") & titles(project.root / "papers")

@@ -50,14 +50,12 @@ def call(*arguments: str, status: int = 0) -> str:
 
 
 @pytest.mark.long
-def test_diff_describes_changes_between_the_last_two(changed):
+def test_diff_counts_changes_between_the_last_two(changed):
     printed = call("publications", "diff")
     assert "Publication 1 (" in printed
     assert "→ Publication 2 (" in printed
     assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in printed
-    assert "source c/moved.txt → a/elsewhere/moved.txt (moved)" in printed
-    assert re.search(r"~ anderson: n_tokens \d+ → \d+ \(edited\)", printed)
-    assert "− William Thomson: type PERSON (removed)" in printed
+    assert re.search(r"Entities: \d+ added, .*\d+ removed", printed)
     assert "Communities: " in printed
     assert "Reports: " in printed
     assert printed == call("publications", "diff", "1", "2")

@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING
 import click
 import polars as pl
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.assets.index import Index, existing_ledger
 from graphrag_assets.assets.publication import up_to_date
 from graphrag_assets.assets.scan import Which, retry_given_up, scan_input
-from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.pipeline.own_facts import FORMAT
-from graphrag_assets.reading.source_records import WHOLE_ROW
 from graphrag_assets.runtime.outgoing import printable
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.index_files import current_number
@@ -43,7 +39,6 @@ FROM (SELECT unnest(usage) AS used FROM index_runs WHERE run_id = $run)
 GROUP BY used.task
 """
 _AFTER_THE_BATCHES = "graph, communities, reports, embeddings, publication"
-_TABLES_NAMED = 5
 _COLUMNS = {
     "answers": "paid answers",
     "ledger_hits": "in ledger",
@@ -92,7 +87,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         done = _execute(index, todo, console)
         published = done.published
     n_kept, n_deleted = len(set(scanned.unchanged) - set(todo)), len(set(scanned.deleted) & set(todo))
-    _summarize(console, index, done, todo, n_kept, n_deleted, time.monotonic() - started)
+    _summarize(console, index, done, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.say(state_in_words(index.settings.index_folder, *published))
     if done and (done.failed or done.reason):
@@ -105,19 +100,16 @@ def _execute(index: Index, batches: Sequence[str], console: Console) -> "Updated
 
     before, left = current_number(index.settings.index_folder), list(batches)
     try:
-        with _progress(console) as progress, _progress_log(progress):
-            task = progress.add_task(_named(left), total=len(batches) + 1)
+        with console.status(_first_of(left)) as status, _progress_lines(console):
 
             def show(event: "dg.DagsterEvent") -> None:
                 if event.event_type_value == "STEP_START" and event.step_key != "batch_state":
-                    progress.update(task, description=str(event.step_key).replace("_", " "))
+                    status.update(str(event.step_key).replace("_", " "))
                 if event.is_step_materialization and event.partition in left:
                     left.remove(event.partition)
-                    progress.update(task, description=_named(left), advance=1)
+                    status.update(_first_of(left))
 
-            done = update_index(index, batches, show)
-            progress.advance(task)
-            return done
+            return update_index(index, batches, show)
     except KeyboardInterrupt:
         is_new = current_number(index.settings.index_folder) != before
         what = "the publication is new" if is_new else "nothing new is published"
@@ -125,26 +117,21 @@ def _execute(index: Index, batches: Sequence[str], console: Console) -> "Updated
         raise
 
 
-def _named(batches: Sequence[str]) -> str:
+def _first_of(batches: Sequence[str]) -> str:
     """Return the first of the batches to come, and the number of the others."""
     more = f" and {len(batches) - 1} more" if len(batches) > 1 else ""
     return escape(printable(f"batch {batches[0]}{more}")) if batches else ""
 
 
-class _ProgressLog(logging.Handler):
-    """Shows the pipeline's progress lines above the bar."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(logging.INFO)
-        self.progress = progress
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.progress.console.print(Text(f"  {record.getMessage()}", style="dim"))
-
-
 @contextlib.contextmanager
-def _progress_log(progress: Progress) -> Iterator[None]:
-    logger, handler = logging.getLogger("graphrag_assets"), _ProgressLog(progress)
+def _progress_lines(console: Console) -> Iterator[None]:
+    """Print the pipeline's lines on progress."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            console.print(Text(f"  {record.getMessage()}", style="dim"))
+
+    logger, handler = logging.getLogger("graphrag_assets"), Handler(logging.INFO)
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
@@ -153,31 +140,17 @@ def _progress_log(progress: Progress) -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
 def _summarize(
     console: Console,
     index: Index,
     done: "Updated | None",
-    todo: list[str],
     n_kept: int,
     n_deleted: int,
     seconds: float,
 ) -> None:
     """Print the result: tables if anything changed, then a summary line, then the failures."""
     if done and done.indexed:
-        print_rows(console, index.working, todo)
         _print_stages(console, index, done.run_id)
-        _print_columns(console, index, todo)
     if done and (bill := _bill(index, done.run_id)):
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
@@ -201,34 +174,17 @@ def _summarize(
         console.say(done.not_published)
 
 
-def _print_columns(console: Console, index: Index, batches: list[str]) -> None:
-    """Name the tables whose rows are indexed as columns and values, and where their titles are from."""
-    tables = index.working.read(
-        "SELECT DISTINCT source, title_column FROM documents WHERE text_column = $whole AND format != $facts "
-        "AND batch IN (SELECT unnest($batches::VARCHAR[])) ORDER BY ALL",
-        {"whole": WHOLE_ROW, "facts": FORMAT, "batches": batches},  # facts have no text column
-    )
-    if tables.is_empty():
-        return
-    named = [f"{source} (title: {title or 'none'})" for source, title in tables.head(_TABLES_NAMED).iter_rows()]
-    more = f" and {tables.height - len(named)} more" if tables.height > len(named) else ""
-    console.say(
-        f"Each row is indexed as its columns and values: {', '.join(named)}{more}. "
-        "GRAPHRAG_TEXT_COLUMN chooses a column for the text instead."
-    )
-
-
 def _print_stages(console: Console, index: Index, run_id: str) -> None:
     stages = index.working.read(
         "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
-        "round(sum(seconds), 1), round(n / sum(seconds))::BIGINT "
+        "round(sum(seconds), 1)::VARCHAR, round(n / sum(seconds))::BIGINT "
         "FROM index_runs WHERE run_id = $run GROUP BY stage ORDER BY min(committed_at)",
         {"run": run_id},
     )
     numbers = ("rows", "written", "removed", "seconds", "rows/s")
     table = table_of("stage", numbers=numbers, title="what this run did")
     for row in stages.iter_rows():
-        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
+        table.add_row(*map(_as_text, row))
     print_table(console, table)
 
 
@@ -248,12 +204,10 @@ def _bill(index: Index, run_id: str) -> Table | None:
     if rows.is_empty():
         return None
     table = table_of("task", numbers=_COLUMNS.values(), title="what models did")
-    for task, *sums in rows.iter_rows():
-        table.add_row(task, *map(_in_digits, sums))
-    table.add_section()
-    table.add_row("in all", *map(_in_digits, rows.drop("task").sum().row(0)))
+    for row in [*rows.iter_rows(), ("in all", *rows.drop("task").sum().row(0))]:
+        table.add_row(*map(_as_text, row), end_section=row[0] == rows["task"][-1])
     return table
 
 
-def _in_digits(value: float) -> str:
-    return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}"
+def _as_text(value: str | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}" if isinstance(value, float) else value

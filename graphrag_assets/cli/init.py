@@ -15,27 +15,11 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.graphrag_settings import REFERENCE, Translation, translate
 from graphrag_assets.settings import Settings
 
-GROUPS = {
-    "Where things are": ("data", "input"),
-    "Documents": ("file_pattern", "metadata_columns", "text_column", "title_column", "id_column", "text_encoding"),
-    "Text units": ("chunking", "chunk_size", "tokenizer", "text_unit_context"),
-    "Models": (
-        *("chat_model", "chat_base_url", "model_parameters", "method"),
-        *("embedding_model", "embedding_base_url", "extraction_model", "query_model"),
-    ),
-    "What models are asked for": (
-        *("entity_types", "relationship_types", "max_gleanings"),
-        *("claims", "claim_description", "language", "prompts_dir"),
-    ),
-    "Limits": ("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
-    "Communities, automation": ("max_cluster_size", "automation"),
-}
-"""The settings that people usually change."""
 _HEAD = """\
 # Settings of this index. Commands read them in the folder where they are started; variables of the environment win.
-# Lines that begin with # have no effect and show the default. All settings: docs/models.md
+# Lines that begin with # have no effect and show the default.
 
-# ---- Keys: the provider's own variable, or one for the server of _CHAT_BASE_URL or _EMBEDDING_BASE_URL
+# Keys: the provider's own variable, or one for the server of _CHAT_BASE_URL or _EMBEDDING_BASE_URL
 # OPENAI_API_KEY=
 """
 _NEXT = """\
@@ -77,17 +61,13 @@ def init(folder: Path, settings_file: Path | None, force: bool) -> None:
 
 
 def env_text(translation: Translation) -> str:
-    """Return the text of `.env`: translated variables, and the usual settings with their defaults as comments."""
-    variables, groups = dict(translation.variables), []
-    for title, names in GROUPS.items():
-        lines = [_setting(name, variables.pop(f"GRAPHRAG_{name.upper()}", None)) for name in names]
-        groups.append("\n".join([f"# ---- {title}", *lines, ""]))
-    if translation.left:  # each in one line, whatever the file holds
-        lines = [f"# {' '.join(key.split())}" for key in translation.left]
-        groups.append("\n".join(["# ---- Not translated", *lines, ""]))
+    """Return the text of `.env`: translated variables, and the other settings with their defaults as comments."""
+    variables = dict(translation.variables)
+    settings = [_setting(name, variables.pop(f"GRAPHRAG_{name.upper()}", None)) for name in Settings.model_fields]
+    lines = [f"# Not translated: {' '.join(key.split())}" for key in translation.left]  # each in one line
     # References are resolved by what stands above them.
-    keys = "".join(f"{name}={_quoted(value)}\n" for name, value in variables.items())
-    return "\n".join([_HEAD + keys, *groups])
+    keys = [f"{name}={_quoted(value)}" for name, value in variables.items()]
+    return "\n".join([_HEAD, *keys, *settings, *lines, ""])
 
 
 def _setting(name: str, value: str | None) -> str:

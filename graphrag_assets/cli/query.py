@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 import polars as pl
-from rich import box
 from rich.markdown import Markdown
-from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
@@ -100,7 +98,9 @@ def query(
         options = search_options(k=count, method=ranking, **others) | told
         _print_passages(GraphRAG(path).retrieve(question, **options), as_json)
         return
-    options = ({"dynamic": True} if dynamic else {}) | hops_option(method, hops) | search_options(**others)
+    options = ({"dynamic": True} if dynamic else {}) | search_options(**others)
+    if hops is not None:  # an option of local search, and of the local searches of DRIFT
+        options |= {"local": {"hops": hops}} if method == "drift" else {"hops": hops}
     console = Console()
     with GraphRAG(path) as rag:
         if context:
@@ -132,38 +132,21 @@ def _print_questions(question: str, count: int, path: Path | None, options: dict
 def _print_passages(passages: pl.DataFrame, as_json: bool) -> None:
     if as_json:
         write(passages.write_json() + "\n")
-    elif passages.is_empty():
+        return
+    if passages.is_empty():
         Console(stderr=True).print("No passage contains a word of the question.")
-    else:
-        Console().print(_table(passages))
-
-
-def _table(passages: pl.DataFrame) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_lines=True)
-    table.add_column("#", justify="right")
-    table.add_column("passage", overflow="fold")
     for row in passages.iter_rows(named=True):
-        table.add_row(str(row["rank"]), _passage(row))
-    return table
+        Console().print(_passage(row), soft_wrap=True)
 
 
 def _passage(row: Mapping[str, Any]) -> Text:
-    place = f"characters {row['start_char']}-{row['end_char']}; " if row["start_char"] is not None else ""
-    by = [(name, row[f"rank_by_{name}"]) for name in ("words", "vectors", "graph")]
-    ranks = ", ".join(f"{name} {rank}" for name, rank in by if rank is not None)
-    text = " ".join(row["text"].split())
-    passage = Text.assemble((row["document"] or "", "bold"), f"\n{row['source']}\n", place, f"score {row['score']:.3g}")
-    passage.append(f"; rank by {ranks}\n" if ranks else "\n")
+    """Return a passage with its document and place."""
+    place = f", characters {row['start_char']}-{row['end_char']}" if row["start_char"] is not None else ""
+    passage = Text.assemble((f"{row['rank']}. {row['document'] or ''}", "bold"), f"\n{row['source']}{place}\n")
     if row["about"]:
         passage.append(f"found through: {', '.join(row['about'])}\n", "italic")
-    return passage.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …")
-
-
-def hops_option(method: str, hops: int | None) -> dict[str, Any]:
-    """Return the length of paths: an option of local search, and of the local searches of DRIFT."""
-    if hops is None:
-        return {}
-    return {"local": {"hops": hops}} if method == "drift" else {"hops": hops}
+    text = " ".join(row["text"].split())
+    return passage.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …").append("\n")
 
 
 def _print_stream(stream: AnswerStream, console: Console) -> None:

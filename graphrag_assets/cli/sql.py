@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -18,8 +17,8 @@ from rich.text import Text
 
 from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.terminal import Console, width_of, write
-from graphrag_assets.errors import GraphRAGError, StoreError
-from graphrag_assets.store.publication_reader import CurrentPublication, Reader, Texts, check_text
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store.publication_reader import CurrentPublication, Texts, check_text
 from graphrag_assets.store.schema import literal
 
 MAX_ROWS = 200
@@ -61,39 +60,27 @@ def sql(query: str | None, path: Path | None, form: str | None, files: tuple[str
     tables = dict(map(_read, files))
     reader = CurrentPublication(path).reader()
     if query is None and sys.stdin.isatty():
-        succeeded = _start_shell(reader.path)
-    else:
-        form = form or ("table" if sys.stdout.isatty() else "csv")
-        succeeded = _run_all(reader, sys.stdin.read() if query is None else query, form, tables)
-    if not succeeded:
-        sys.exit(1)
+        _start_shell(reader.path)
+        return
+    form = form or ("table" if sys.stdout.isatty() else "csv")
+    for statement in _statements(sys.stdin.read() if query is None else query):
+        print_texts(reader.texts(statement, tables, form == "json"), form)
 
 
-def _start_shell(path: Path) -> bool:
+def _start_shell(path: Path) -> None:
     if command := shutil.which("duckdb"):
-        return subprocess.run([command, "-readonly", str(path)]).returncode == 0
-    print(f'Give a query (`sql "FROM entities"`), or install DuckDB\'s shell and open it: duckdb -readonly {path}')
-    return False
+        sys.exit(subprocess.run([command, "-readonly", str(path)]).returncode)
+    raise StoreError(
+        f'Give a query (`sql "FROM entities"`), or install DuckDB\'s shell and open it: duckdb -readonly {path}'
+    )
 
 
-def _run_all(reader: Reader, text: str, form: str, tables: Mapping[str, pl.DataFrame]) -> bool:
-    """Run the queries in turn up to the first that fails; whether all succeeded."""
-    place, queries = 0, [text]
+def _statements(text: str) -> list[str]:
+    check_text(text)
     try:
-        check_text(text)
-        try:
-            queries = [statement.query.strip() for statement in duckdb.extract_statements(text)]
-        except duckdb.Error as error:
-            raise StoreError(f"Cannot read the query: {error}") from error
-        for place, query in enumerate(queries, 1):  # noqa: B007  (the error names it)
-            print_texts(reader.texts(query, tables, form == "json"), form)
-    except KeyboardInterrupt:
-        return False
-    except GraphRAGError as error:
-        where = f"\nStatement {place} of {len(queries)}: {queries[place - 1]}" if len(queries) > 1 else ""
-        Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), f"{error}{where}"), soft_wrap=True)
-        return False
-    return True
+        return [statement.query.strip() for statement in duckdb.extract_statements(text)]
+    except duckdb.Error as error:
+        raise StoreError(f"Cannot read the query: {error}") from error
 
 
 def _read(table: str) -> tuple[str, pl.DataFrame]:

@@ -2,15 +2,15 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
+from graphrag_assets.contracts.usage import UsageMeter
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.settings import Settings, Use
 from graphrag_assets.store import schema
@@ -29,7 +29,7 @@ def status() -> None:
     if not working.path.exists():
         console.say(f"Nothing is indexed yet in {settings.index_folder}. Run `graphrag-assets index`.")
         return
-    print_rows(console, working)
+    _print_rows(console, working)
     errors = working.read("SELECT batch, source, row_number, error, hint, stage FROM index_errors ORDER BY ALL")
     if errors.height:
         console.say(f"{problems_in_words(errors['stage'])}:")
@@ -48,49 +48,22 @@ def status() -> None:
     console.say(f"Current publication: {current}{when}{back}")
 
 
-_SHORT = {
-    "documents": "docs",
-    "text_units": "units",
-    "entity_mentions": "entities",
-    "relationship_mentions": "relations",
-    "covariates": "claims",
-}
-
-
-def print_rows(console: Console, working: IndexDatabase, only: Sequence[str] | None = None) -> None:
-    """Print the rows of each batch, or of those in `only`, and of the whole index."""
-    counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
+def _print_rows(console: Console, working: IndexDatabase) -> None:
+    """Print the rows of each batch and of each table."""
+    skipped = "(SELECT count(*) FROM index_errors e WHERE e.batch = b.batch AND NOT list_contains($read, e.stage))"
     rows = working.read(
-        f"SELECT b.batch, {counts}, (SELECT count(*) FROM index_errors e WHERE e.batch = b.batch AND NOT "
-        "list_contains($of_read_text::VARCHAR[], e.stage)) FROM batch_state b "
-        "WHERE (b.n_documents > 0 OR b.n_errors > 0) "
-        "AND ($only IS NULL OR list_contains($only::VARCHAR[], b.batch)) ORDER BY b.batch",
-        {"only": None if only is None else list(only), "of_read_text": list(OF_READ_TEXT)},
+        f"SELECT batch, n_documents, n_text_units, {skipped} FROM batch_state b "
+        "WHERE n_documents > 0 OR n_errors > 0 ORDER BY batch",
+        {"read": list(OF_READ_TEXT)},
     )
-    batches = table_of("batch", numbers=(*_SHORT.values(), "skipped"), title="rows per batch")
-    for row in rows.iter_rows():
-        batches.add_row(Text(str(row[0])), *(f"{value:,}" for value in row[1:]))
+    batches = table_of("batch", numbers=("documents", "text units", "skipped"), title="rows per batch")
+    for batch, *counts in rows.iter_rows():
+        batches.add_row(Text(batch), *(f"{count:,}" for count in counts))
     print_table(console, batches)
-    totals = " UNION ALL ".join(
-        f"SELECT {place} AS place, '{table.name}' AS name, count(*) AS n FROM {table.name}"
-        for place, table in enumerate((*schema.BATCH_TABLES, *schema.GLOBAL_TABLES))
-    )
     whole = table_of("table", numbers=["rows"], title="rows per table")
-    for name, count in working.read(f"SELECT name, n FROM ({totals}) ORDER BY place").iter_rows():
-        whole.add_row(name, f"{count:,}")
+    for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):
+        whole.add_row(table.name, f"{working.read(f'SELECT count(*) FROM {table.name}').item():,}")
     print_table(console, whole)
-
-
-class CheckedModel(NamedTuple):
-    """A model, its tasks, and what its reply showed, or the error; with what the question used."""
-
-    tasks: str
-    model: str
-    finding: str
-    error: str = ""
-    tokens: int = 0
-    seconds: float = 0.0
-    cost_usd: float = 0.0
 
 
 @click.command()
@@ -98,55 +71,44 @@ def doctor() -> None:
     """Ask each configured model one tiny question."""
     console, settings = Console(), Settings.load()
     console.say(f"Method: {settings.method_in_words}")
+    table = table_of("tasks", "model", "reply", numbers=("tokens", "seconds", "US$"))
+    errors = list[str]()
     with console.status("Asking the models"):
-        checked = list(check_models(settings))
-    if not checked:
+        for tasks, model, ask, usage in _questions(settings):
+            began = time.monotonic()
+            try:
+                reply = ask()
+            except GraphRAGError as error:
+                reply = "failed"
+                errors.append(f"{tasks}: {error}")
+            tokens, seconds = usage.total.prompt_tokens + usage.total.completion_tokens, time.monotonic() - began
+            table.add_row(tasks, model, reply, f"{tokens:,}", f"{seconds:.1f}", f"{usage.total.cost_usd:.6f}")
+    if not table.row_count:
         console.say("No model is set: the embedded default needs none.")
         return
-    table = table_of("tasks", "model", "reply", numbers=("tokens", "seconds", "US$"))
-    for one in checked:
-        reply = "failed" if one.error else one.finding
-        table.add_row(one.tasks, one.model, reply, f"{one.tokens:,}", f"{one.seconds:.1f}", f"{one.cost_usd:.6f}")
     print_table(console, table)
-    failed = [one for one in checked if one.error]
-    for one in failed:
-        console.say(f"{one.tasks}: {one.error}")
-    if failed:
+    for error in errors:
+        console.say(error)
+    if errors:
         sys.exit(1)
 
 
-def check_models(settings: Settings) -> Iterator[CheckedModel]:
-    """Ask each configured model one tiny question: those of indexing, and the one that answers questions."""
+def _questions(settings: Settings) -> Iterator[tuple[str, str, Callable[[], str], UsageMeter]]:
+    """Yield the tasks and name of each model, what asks it a tiny question, and its usage."""
     if settings.embeds_locally:
-        yield _check_local_embeddings(settings)
+        from graphrag_assets.embedded import encoder_of
+
+        def embed() -> str:
+            (vector,) = encoder_of(settings.embedding_model).embed_passages(["ready"])
+            return f"{len(vector)} dimensions"
+
+        yield "embeddings", settings.embedding_model, embed, UsageMeter()
     tasks: dict[Use, list[str]] = {"extraction": settings.model_tasks} if settings.model_tasks else {}
     if settings.model_of("query"):
         tasks["query"] = ["questions"]
-    if not tasks and not settings.embeds_remotely:
-        return
-    from graphrag_assets.llm.backend import model_checks  # imports litellm
-    from graphrag_assets.llm.event_loop import wait_for
-    from graphrag_assets.llm.model_errors import ModelError
+    if tasks or settings.embeds_remotely:
+        from graphrag_assets.llm.backend import model_checks  # imports litellm
+        from graphrag_assets.llm.event_loop import wait_for
 
-    for check in model_checks(settings, tasks):
-        finding, error, began = "", "", time.monotonic()
-        try:
-            finding = wait_for(check.ask())
-        except ModelError as problem:
-            error = str(problem)
-        used = check.usage.total
-        tokens = used.prompt_tokens + used.completion_tokens
-        seconds = time.monotonic() - began
-        yield CheckedModel(", ".join(check.tasks), check.options.where, finding, error, tokens, seconds, used.cost_usd)
-
-
-def _check_local_embeddings(settings: Settings) -> CheckedModel:
-    from graphrag_assets.embedded import encoder_of
-
-    began = time.monotonic()
-    try:
-        (vector,) = encoder_of(settings.embedding_model).embed_passages(["ready"])
-    except GraphRAGError as problem:
-        return CheckedModel("embeddings", settings.embedding_model, "", str(problem))
-    finding, seconds = f"{len(vector)} dimensions", time.monotonic() - began
-    return CheckedModel("embeddings", settings.embedding_model, finding, seconds=seconds)
+        for check in model_checks(settings, tasks):
+            yield ", ".join(check.tasks), check.options.where, lambda check=check: wait_for(check.ask()), check.usage

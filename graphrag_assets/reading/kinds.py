@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from graphrag_assets.contracts.records import ENCODING
-from graphrag_assets.reading.chats import json_chats, numbered, whatsapp_record
+from graphrag_assets.reading.chats import json_chats, whatsapp_record
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.source_records import (
     PASSWORD,
@@ -280,7 +280,7 @@ def _from_text(
     if isinstance(value, Problem):
         return [value]
     if chats := json_chats(value, slack):
-        return numbered(chats)
+        return chats
     if file_format == "jsonl":
         return read_text_table(text, file_format, column, options)
     return table_records(json_table(value, column), column, options)

@@ -34,36 +34,11 @@ _CHARACTERS = {
 }
 _MAX_LEVEL = 6  # body text is of level 9
 _PROPERTIES = ("title", "author", "subject", "keywords")
-_SKIPPED = frozenset(
-    [
-        "fonttbl",
-        "colortbl",
-        "stylesheet",
-        "info",
-        "pict",
-        "objdata",
-        "sp",
-        "header",
-        "headerl",
-        "headerr",
-        "headerf",
-        "footer",
-        "footerl",
-        "footerr",
-        "footerf",
-        "ftnsep",
-        "ftnsepc",
-        "nonshppict",
-        "template",
-        "filetbl",
-        "listtable",
-        "listoverridetable",
-        "revtbl",
-        "xmlnstbl",
-        "themedata",
-        "datastore",
-    ]
-)
+_SKIPPED = frozenset((
+    "fonttbl", "colortbl", "stylesheet", "info", "pict", "objdata", "sp", "header", "headerl", "headerr", "headerf",
+    "footer", "footerl", "footerr", "footerf", "ftnsep", "ftnsepc", "nonshppict", "template", "filetbl",
+    "listtable", "listoverridetable", "revtbl", "xmlnstbl", "themedata", "datastore",
+))  # fmt: skip
 
 
 @dataclass

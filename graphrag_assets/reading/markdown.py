@@ -102,6 +102,13 @@ def tables(text: str) -> list[TableRows]:
     return rows
 
 
+def table_of(rows: list[list[str]]) -> str:
+    """Return rows, the first of them the header, as a Markdown table."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines[1:1] = ["|" + " --- |" * max(map(len, rows), default=0)]
+    return "\n".join(lines) if rows else ""
+
+
 # --- from trees -----------------------------------------------------------------------------------------
 
 Kind = Callable[[etree._Element], str]
@@ -251,9 +258,7 @@ class _Writer:
         width = max(map(len, rows), default=0)
         if width < 2:  # columns: a frame around text
             return "\n\n".join((*captions, *(cell.replace("\\|", "|") for row in rows for cell in row)))
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-        lines[1:1] = ["|" + " --- |" * width]
-        return "\n\n".join((*captions, "\n".join(lines)))
+        return "\n\n".join((*captions, table_of(rows)))
 
     def _rows(self, element: etree._Element) -> Iterator[etree._Element]:
         for child in element:

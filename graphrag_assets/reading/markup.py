@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graphrag_assets.reading.decoding import decode
+from graphrag_assets.reading.markdown import table_of
 from graphrag_assets.reading.source_records import Problem, Record, document
 
 # --- LaTeX ----------------------------------------------------------------------------------------------
@@ -145,9 +146,7 @@ def _tex_table(text: str) -> str:
         for row in re.split(r"\\\\|\\tabularnewline", text)
         if row.strip()
     ]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines[1:1] = ["|" + " --- |" * max(map(len, rows), default=0)]
-    return "\n".join(lines)
+    return table_of(rows)
 
 
 # --- org ------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import mammoth
 from lxml import etree
 from lxml import html as lxml_html
 
-from graphrag_assets.reading.markdown import local_name, markdown, parse_xml
+from graphrag_assets.reading.markdown import local_name, markdown, parse_xml, table_of
 from graphrag_assets.reading.source_records import PASSWORD, Problem, Record, document, slides_record
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -223,9 +223,7 @@ def _chart(root: etree._Element) -> str:
                 columns.append([head if name in ("val", "yVal") else "", *values])
     n_rows = max(map(len, columns), default=0)
     rows = [[column[n] if n < len(column) else "" for column in columns] for n in range(n_rows)]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines[1:1] = ["|" + " --- |" * len(columns)] if lines else []
-    return "\n\n".join(filter(None, (title, "\n".join(lines))))
+    return "\n\n".join(filter(None, (title, table_of(rows))))
 
 
 def _related(package: zipfile.ZipFile, part: str, kind: str) -> list[str]:

@@ -109,7 +109,7 @@ class Record:
         encoding: of the file's text, if it is a text file.
         date: as the file writes it.
         language: as the file states it, ISO 639-1.
-        format: as `formats` names it.
+        format: as `kinds` names it.
         places: in the order of `text`.
         text_column, title_column: of a table, where its rows' texts and titles are from; `WHOLE_ROW`: all columns.
     """

@@ -6,6 +6,7 @@ one table has all of them. A feed, an export of notes or a dump of a wiki has a 
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from lxml import etree
@@ -18,7 +19,8 @@ from graphrag_assets.text.entities import unescape
 
 _KINDS = {
     "title": "title article-title head heading invention-title",
-    "section": "sec section sect1 sect2 sect3 sect4 sect5 simplesect chapter appendix app part div div1 div2 div3",
+    "section": "article sec section sect1 sect2 sect3 sect4 sect5 simplesect chapter appendix app part div div1 div2"
+    " div3",
     "block": "p para simpara formalpara l lg sp speaker stage ab abstract ref fn note tip warning caution important"
     " line v stanza subtitle epigraph poem text-author blockquote description summary byline kwd-group body",
     "pre": "programlisting screen literallayout preformat",
@@ -36,31 +38,16 @@ _KINDS = {
     "skip": "teiHeader journal-meta article-id article-categories contrib-group contrib aff history permissions"
     " self-uri pub-date graphic inline-graphic tex-math binary binData binaryData style script author"
     " authorgroup copyright legalnotice pubdate revhistory releaseinfo indexterm remark title-info"
-    " document-info publish-info stylesheet instrText delText pPr rPr counts custom-meta-group related-"
-    " article",
+    " document-info publish-info stylesheet instrText delText pPr rPr counts custom-meta-group"
+    " related-article related-object",
 }  # fmt: skip
 """What the elements of prose are; `parent/*`: any element in that one."""
 _KIND_BY_NAME = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 _KIND_BY_NAME |= {f"{parent}/article-title": "word" for parent in ("mixed-citation", "citation", "element-citation")}
-_PROSE = frozenset(
-    [
-        "article",
-        "book",
-        "chapter",
-        "section",
-        "sect1",
-        "part",
-        "TEI",
-        "TEI.2",
-        "FictionBook",
-        "wordDocument",
-        "package",
-        "nitf",
-        "topic",
-        "concept",
-        "task",
-    ]
-)
+_PROSE = frozenset((
+    "article", "pmc-articleset", "book", "set", "chapter", "section", "sect1", "part", "TEI", "TEI.2",
+    "FictionBook", "wordDocument", "package", "nitf", "topic", "concept", "task",
+))  # fmt: skip
 _ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "en-export": "note", "mediawiki": "page", "kml": "Placemark"}
 """The element that is a document, by the root of its file."""
 _TITLES = ("title", "name")
@@ -169,11 +156,7 @@ def _entry(entry: etree._Element, number: int) -> Iterator[Record | Problem]:
     date = next((_words(values[name]) for name in _DATES if name in values), None)
     author = next((_words(values[name]) for name in _AUTHORS if name in values), None)
     item = document(text or title or "", {"title": title, "author": author}, date=_iso(date))
-    if isinstance(item, Record):
-        item = Record(**{**item.__dict__, "row_number": number})
-        yield item
-    else:
-        yield Problem(item.error, item.hint, number)
+    yield replace(item, row_number=number)
 
 
 def _page(node: etree._Element) -> str:

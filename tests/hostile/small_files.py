@@ -2,12 +2,11 @@
 
 import io
 import json
-import zipfile
 from pathlib import Path
 
 import polars as pl
 
-from tests.reading.test_kinds_of_files import presentation
+from tests.reading.packages import presentation, zipped
 
 HOST = "http://192.0.2.1"  # reserved for documentation: never answers
 TEXT = "Ida Holm mended the pump of Ulm in 1866."
@@ -20,15 +19,6 @@ PDF = (
     f"4 0 obj <</Length {len(TEXT) + 27}>> stream\nBT /F 9 Tf 9 9 Td ({TEXT}) Tj ET\nendstream endobj\n"
     "5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj\ntrailer <</Root 1 0 R>>\n%%EOF"
 )
-
-
-def zipped(**parts: str) -> bytes:
-    """A zip file of texts by name."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
-    return file.getvalue()
 
 
 def _package(target: str, relations: str, **parts: str) -> bytes:

@@ -1,9 +1,7 @@
 """A small file of each kind, also under a wrong name: its text, title, date and metadata."""
 
-import io
 import json
 import lzma
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +11,7 @@ import pytest
 
 from tests.hostile.test_conversion import docx
 from tests.pipeline.test_loading import load, texts
+from tests.reading.packages import zipped
 
 CODE = "QUJDZGVmMTIz" * 30
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -30,14 +29,6 @@ class Kind(NamedTuple):
 
 def cells(*cells: dict[str, Any]) -> str:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-
-
-def zipped(**parts: str) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as package:
-        for name, content in parts.items():
-            package.writestr(name, content)
-    return file.getvalue()
 
 
 def odt(body: str) -> bytes:
@@ -110,6 +101,10 @@ KINDS = [
     Kind("a.dbk", "<book><info><title>Guide</title></info><chapter><title>One</title><para>Text<footnote><para>A note.</para>"
          "</footnote>.</para><itemizedlist><listitem>a</listitem></itemizedlist></chapter></book>",
          "# Guide\n\n## One\n\nText[^1].\n\n- a\n\n[^1]: A note.", {"title": "Guide"}),
+    Kind("set.dbk", "<set><title>Harbour</title><article><title>Tides</title><para>By gauge.</para></article><related-article>no"
+         "</related-article></set>", "# Harbour\n\n## Tides\n\nBy gauge.", {"title": "Harbour"}),
+    Kind("a collection.nxml", "<pmc-articleset><article><front><article-title>Tides</article-title></front><body><p>By gauge.</p></body>"
+         "</article><article><body><p>By hand.</p></body></article></pmc-articleset>", "## Tides\n\nBy gauge.\n\nBy hand."),
     Kind("a.fb2", f"<FictionBook><title-info><book-title>Quay</book-title></title-info><body><section><title>One</title><p>It rained.</p>"
          f"</section></body><binary>{CODE}</binary></FictionBook>", "## One\n\nIt rained.", {"title": "Quay"}),
     Kind("a.opml", "<opml><head><title>Plan</title></head><body><outline text='Harbour'><outline text='Crane'/></outline></body></opml>",
@@ -167,6 +162,14 @@ KINDS = [
     Kind("chat es.txt", "20/1/2019, 11:26 p. m. - Ada: Sí.\n20/1/2019, 11:27 p. m. - Ben: No.\n", "Ada: Sí.\nBen: No.",
          {"places": ["2019-01-20 23:26:00", "2019-01-20 23:27:00"]}),
     Kind("chat zh.txt", "2024/3/15 下午9:12 - 李雷: 好\n2024/3/15 下午9:13 - Ben: 好\n", "李雷: 好\nBen: 好", {"document_date": "2024-03-15"}),
+    Kind("claude.json", json.dumps([{"name": "Pumps", "chat_messages": [
+        {"sender": who, "text": "Good.", "created_at": f"2024-03-05T09:1{n}:00Z"} for n, who in enumerate(["human", "assistant"])]}]),
+         "human: Good.\nassistant: Good.", {"title": "Pumps", "document_date": "2024-03-05"}),
+    Kind("teams.json", json.dumps({"value": [
+        {"messageType": "systemEventMessage", "createdDateTime": "2024-03-05T09:11:00Z", "body": {"content": "x"}, "from": None},
+        *({"messageType": "message", "createdDateTime": f"2024-03-05T09:1{n}:00Z", "from": {"user": {"displayName": who, "id": "7"}},
+           "body": {"contentType": "html", "content": "<p>Good <b>day</b>.</p>"}} for n, who in enumerate(["Ada", "Ben"], 2))]}),
+         "Ada: Good day .\nBen: Good day .", {"places": ["2024-03-05 09:12:00", "2024-03-05 09:13:00"]}),
     Kind("key.txt", f"Apologies: Ida.\n-----BEGIN KEY-----\n{CODE[:64]}\n{CODE[64:128]}\n{CODE[:64]}\n{CODE[:64]}\nQQ==\n-----END-----\n",
          "Apologies: Ida.\n-----BEGIN KEY-----\n[data, 1 kB]\n-----END-----\n", {"raw_data": {"left_out": {"base64": 1}}}),
     Kind("hidden.html", "<html><head><title>T</title><style>.gone {display : none}</style></head><body><p class='gone'>no</p><noscript>no"

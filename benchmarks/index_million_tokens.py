@@ -141,7 +141,7 @@ def measure(tokens: int) -> Table:
 def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object]]]:
     """The stages of a first run by name, in order; `index_batch` once per batch."""
     yield "scan_input", partial(scan_input, index)
-    for batch in index.input.batches():
+    for batch, *_ in index.input.list_batches():
         yield "index_batch", partial(index_batch, index, batch, index.models(batch, run_id), run_id)
     models = index.models(run_id=run_id)
     yield "knowledge_graph", partial(knowledge_graph, index, models, run_id)

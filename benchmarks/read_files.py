@@ -25,8 +25,8 @@ def main() -> None:
     before, started = _cpu_seconds(), time.monotonic()
     documents, errors = [], []
     with ConversionProcess(ConversionLimits()) as convert:
-        for batch in folder.batches():
-            loaded = load_documents(batch, folder.files(batch), LoadOptions(), convert)
+        for batch, files, *_ in folder.list_batches():
+            loaded = load_documents(batch, files, LoadOptions(), convert)
             documents.append(loaded.documents)
             errors.append(loaded.errors)
     read, failed = pl.concat(documents), pl.concat(errors)

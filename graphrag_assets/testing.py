@@ -108,7 +108,7 @@ def _write(documents: Mapping[str, str], folder: Path) -> None:
 
 
 def _check_all_indexed(index: Index, folder: Path) -> None:
-    paths_of_batches = {file.path for batch in index.input.listed() for file in batch.files}
+    paths_of_batches = {file.path for batch in index.input.list_batches() for file in batch.files}
     paths = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
     problems = [f"{path} is hidden, or its name is that of no batch" for path in paths if path not in paths_of_batches]
     rows = index.working.read(

@@ -110,7 +110,7 @@ class IndexFolder:
 
     def known_batches(self, found: Scan) -> Sequence[str]:
         """The batches that a scan has found, here or in the index."""
-        return found.known
+        return found.batches
 
     def sql(self, query: str) -> list[tuple]:
         """Rows of the publication."""
@@ -134,7 +134,7 @@ class Project(IndexFolder):
 
     def known_batches(self, found: Scan) -> Sequence[str]:
         """All registered batches; those of the scan are registered before."""
-        self.instance.add_dynamic_partitions("document_batches", found.known)
+        self.instance.add_dynamic_partitions("document_batches", found.batches)
         return self.instance.get_dynamic_partitions("document_batches")
 
     def run(
@@ -170,7 +170,7 @@ class Project(IndexFolder):
 
     def register(self) -> None:
         """Register the batches of the input folder as partitions."""
-        register_batches(IndexNames(), self.instance, scan_input(self.index).known)
+        register_batches(IndexNames(), self.instance, scan_input(self.index).batches)
 
     def check(self, *keys: dg.AssetCheckKey) -> dg.ExecuteInProcessResult:
         """Run checks, as *Execute* does in the UI."""

@@ -71,7 +71,7 @@ def request_update(
         return dg.SkipReason(str(error))
     due = [batch for batch in (*scanned.revised, *scanned.deleted) if batch not in scanned.settling]
     inputs = present_inputs(index)
-    if not due and (not [*scanned.known, *scanned.imported] or recorded_inputs(index.working, "published") == inputs):
+    if not due and (not [*scanned.batches, *scanned.imported] or recorded_inputs(index.working, "published") == inputs):
         writing = sorted(scanned.settling.intersection(scanned.revised))
         return dg.SkipReason(
             f"Still being written: {listed(writing)}." if writing else "The publication is up to date."
@@ -127,7 +127,7 @@ def dead_runs_sensor(names: IndexNames) -> dg.SensorDefinition:
         instance = context.instance
         if not instance.get_dynamic_partitions(names.name(DOCUMENT_BATCHES)):
             with contextlib.suppress(GraphRAGError):  # such as a missing folder: a run says what is wrong
-                register_batches(names, instance, scan(open_index(names, context.resources)).known)
+                register_batches(names, instance, scan(open_index(names, context.resources)).batches)
         if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
             return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
         failed = fail_dead_runs(names, instance)

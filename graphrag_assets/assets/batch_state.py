@@ -44,7 +44,7 @@ def batch_state(step: Run) -> StageResult:
     batches = BatchRun(names, context, index)
     failures = batches.failures
     scan = scan_input(index, read_every_file=config.read_every_file)
-    register_batches(names, context.instance, scan.known)
+    register_batches(names, context.instance, scan.batches)
     if config.which is Which.FAILED:
         retry_given_up(index)
     due = scan.chosen(config.which, config.batches)
@@ -52,7 +52,7 @@ def batch_state(step: Run) -> StageResult:
     context.log.info("batches to index: %d (%s)", len(due), ", ".join(due) or "-")
     batches.index_all(due)
     deleted = set(scan.deleted).intersection(due) - failures.reasons.keys()
-    register_batches(names, context.instance, [batch for batch in scan.known if batch not in deleted])
+    register_batches(names, context.instance, [batch for batch in scan.batches if batch not in deleted])
     if failures.stopped:
         raise failures.as_failure()
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()

@@ -73,7 +73,7 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
         """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
         index = open_index(names, context.resources)
         scanned = scan_input(index)
-        register_batches(names, context.instance, scanned.known)
+        register_batches(names, context.instance, scanned.batches)
         for batch, digest in scanned.digests.items():
             version = {"dagster/data_version": digest}
             context.log_event(dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags=version))

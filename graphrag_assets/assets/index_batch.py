@@ -109,10 +109,9 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
 
     Of files that were read it is the content that was read.
     """
-    folder = index.input
-    if not folder.has(batch):
+    if not files:
         return stable_id(DELETED)  # has no rows, whatever the settings
-    return stable_id(folder.digest(batch, files), *deciding_options(index.settings, index.models()).items())
+    return stable_id(index.input.digest(batch, files), *deciding_options(index.settings, index.models()).items())
 
 
 def refuse_imported(index: Index, batch: str) -> None:
@@ -142,7 +141,7 @@ def index_batch(
     lock = contextlib.nullcontext() if reading else index.working.writing(step, run_id)
     with full_disk_in(step), lock, span("index_batch"):
         refuse_imported(index, batch)
-        started, files = time.monotonic(), list(index.input.files(batch))
+        started, files = time.monotonic(), index.input.files(batch)
         stored = stored_facts(index, batch, [file.path for file in files], models)
         extracted = extract_batch(index, batch, models, files, stored, reading)
         digest, seconds = batch_digest(index, batch, files), time.monotonic() - started
@@ -194,9 +193,10 @@ def ask_about_batch(index: Index, batch: str, models: IndexingModels, elsewhere:
             "The machine with the index would not find the answers, because it has other settings: "
             f"{differing}. Give all machines the same settings, prompts and version."
         )
-    if not index.input.has(batch):
+    files = index.input.files(batch)
+    if not files:
         raise InputError(f"The input {index.settings.input_as_given} has no batch {batch!r} on this machine.")
-    return extract_batch(index, batch, models, list(index.input.files(batch)))
+    return extract_batch(index, batch, models, files)
 
 
 def read_batch(

@@ -45,7 +45,8 @@ class Scan(NamedTuple):
         deleted: batches with rows that are no longer in the folder.
         settling: batches that were being written just now.
         imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
-        unreadable: why batches cannot be listed, by name. They stay as they are: nobody knows which files they have.
+        unusable: names that no batch can have, and batches that cannot be listed, with error and hint. The latter stay
+            as they are: nobody knows which files they have.
     """
 
     digests: dict[str, str]
@@ -56,7 +57,7 @@ class Scan(NamedTuple):
     settling: frozenset[str]
     imported: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
-    unreadable: Mapping[str, str] = {}
+    unusable: Mapping[str, tuple[str, str]] = {}
 
     @property
     def changed(self) -> list[str]:
@@ -69,7 +70,7 @@ class Scan(NamedTuple):
         return [*self.changed, *self.deleted]
 
     @property
-    def known(self) -> list[str]:
+    def batches(self) -> list[str]:
         """Batches in the folder or in the database."""
         return [*self.due, *self.unchanged]
 
@@ -79,15 +80,15 @@ class Scan(NamedTuple):
         Raises:
             InputError: a name is no batch.
         """
-        if unknown := [batch for batch in batches if batch not in self.known]:
+        if unknown := [batch for batch in batches if batch not in self.batches]:
             raise InputError(
                 f"No batch {', '.join(map(repr, unknown))} in the input folder. It has: "
-                f"{', '.join(self.known) or 'nothing'}. A batch is an entry directly under the input folder."
+                f"{', '.join(self.batches) or 'nothing'}. A batch is an entry directly under the input folder."
             )
         by_which = {
             Which.CHANGED: self.due,
             Which.FAILED: [*self.pending, *self.given_up],
-            Which.ALL: self.known,
+            Which.ALL: self.batches,
             Which.NOTHING: [],
         }
         return list(batches) or by_which[which]
@@ -124,10 +125,10 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
     committed = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(committed.select("batch", "digest").iter_rows())
-    deciding, digests, settling, unreadable = deciding_options(settings, index.models()).items(), {}, set(), {}
-    for batch, files, error in folder.listed():
+    deciding, digests, settling, unusable = deciding_options(settings, index.models()).items(), {}, set(), {}
+    for batch, files, error, hint in folder.list_batches():
         if error:
-            unreadable[batch] = error
+            unusable[batch] = error, hint
             if batch in present:
                 digests[batch] = present[batch]
             continue
@@ -148,7 +149,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         settling=frozenset(settling),
         imported=tuple(committed.filter("imported")["batch"]),
         given_up=tuple(sorted((same - pending) & set(stored.filter(pl.col("n_given_up") > 0)["batch"]))),
-        unreadable=unreadable,
+        unusable=unusable,
     )
 
 
@@ -179,7 +180,7 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     index.working.renew()
     claim_input_folder(index, replace)
     scanned = scan(index, read_every_file)
-    _record_errors(index, scanned.unreadable)
+    _record_errors(index, scanned.unusable)
     return scanned
 
 
@@ -213,7 +214,7 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
     if index.working.read(_CLAIMED).rows() == [(folder,)]:
         return
     _refuse_overlap(index.settings)  # a folder that is refused must not become the index's
-    index.input.batches()
+    next(index.input.list_batches(), None)  # raises where it cannot be read
     with index.working.transaction() as connection:
         claimed = connection.execute(_CLAIMED).fetchone()
         n_batches = one_value(connection, "SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL")
@@ -228,13 +229,11 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
 
 
 _CLAIMED = "SELECT value FROM index_settings WHERE name = 'input'"
-_UNREADABLE = "The batch stays as it was indexed until all of its folders can be listed. Check their permissions."
 
 
-def _record_errors(index: Index, unreadable: Mapping[str, str]) -> None:
+def _record_errors(index: Index, unusable: Mapping[str, tuple[str, str]]) -> None:
     """Rows of index_errors for entries of the input folder that cannot be batches, or cannot be listed."""
-    rows = [(name.name, name.error, name.hint) for name in index.input.unusable_names()]
-    rows += [(batch, error, _UNREADABLE) for batch, error in unreadable.items()]
+    rows = [(name, *problem) for name, problem in unusable.items()]
     n_recorded = index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'scan'").item()
     if not rows and not n_recorded:
         return

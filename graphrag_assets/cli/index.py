@@ -71,7 +71,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     if retry and not batches and not everything:
         todo = [*todo, *scanned.given_up]
     is_imported_alone = scanned.imported and not scanned.deleted
-    if not scanned.digests and not is_imported_alone and not index.input.unusable_names():
+    if not scanned.digests and not is_imported_alone and not scanned.unusable:
         has_index = scanned.imported or current_number(index.settings.index_folder)
         effect = "The index loses the documents that it had from it." if has_index else "Nothing is published."
         console.say(

@@ -35,7 +35,7 @@ class DigestCache:
 
     path: Path
     location: str
-    _known: dict[str, _Entry] = field(default_factory=dict)
+    _stored: dict[str, _Entry] = field(default_factory=dict)
     _used: dict[str, _Entry] = field(default_factory=dict)
 
     @classmethod
@@ -48,15 +48,15 @@ class DigestCache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(path, location)
 
-    def digest(self, folder: Input, batch: str, files: list[SourceFile], afresh: bool = False) -> str:
-        """Return the digest of a batch that has these files; `afresh`: from their content."""
+    def digest(self, folder: Input, batch: str, files: list[SourceFile], read_contents: bool = False) -> str:
+        """Return the digest of a batch that has these files; `read_contents`: whether or not it is cached."""
         signature = stable_id(*(part for file in files for part in (file.path, file.size, file.modified, file.version)))
-        entry = self._known.get(batch)
+        entry = self._stored.get(batch)
         if entry is None or entry.signature != signature:
             entry = _Entry(signature, time.time(), None)
         self._used[batch] = entry
         cacheable = self.age(batch, files) > RACY_SECONDS
-        digest = (None if afresh else entry.digest) or folder.digest(batch, files)
+        digest = (None if read_contents else entry.digest) or folder.digest(batch, files)
         self._used[batch] = entry._replace(digest=digest if cacheable else None)
         return digest
 
@@ -71,8 +71,8 @@ class DigestCache:
 
     def save(self) -> None:
         """Write the digests used since `load`, if they differ; unused ones are dropped."""
-        if self._used == self._known:
+        if self._used == self._stored:
             return
         with replacing(self.path) as draft:
             draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
-        self._known = dict(self._used)
+        self._stored = dict(self._used)

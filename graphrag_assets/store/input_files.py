@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b, md5
@@ -25,8 +25,6 @@ from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatch
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ESCAPE = re.compile(rf"\\x[0-9a-f]{{2}}|[\udc80-\udcff]|{CONTROL.pattern}")
-# Characters that Dagster rejects in a partition key.
-_REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
 
 
 @dataclass(frozen=True)
@@ -82,21 +80,13 @@ class SourceFile:
                 yield chunk
 
 
-@dataclass(frozen=True)
-class UnusableName:
-    """An entry of the input folder whose name cannot be a batch's."""
-
-    name: str
-    error: str
-    hint: str
-
-
 class BatchFiles(NamedTuple):
-    """A batch with its files; where they cannot be listed, none, and why not."""
+    """A batch with its files; where it cannot be indexed, none, but why not, and what to do about it."""
 
     batch: str
     files: list[SourceFile]
     error: str = ""
+    hint: str = ""
 
 
 class Input(ABC):
@@ -108,44 +98,21 @@ class Input(ABC):
     max_file_bytes: int
 
     @abstractmethod
-    def names(self) -> list[str]:
-        """Return the names of all batches, also of those that cannot be partition keys."""
+    def list_batches(self) -> Iterator[BatchFiles]:
+        """Yield every batch, by name; with an error those that cannot be listed, and names that no batch can have."""
 
     @abstractmethod
-    def has(self, batch: str) -> bool:
-        """Whether there is a batch of that name, found without listing the others."""
-
-    @abstractmethod
-    def files(self, batch: str) -> Iterator[SourceFile]:
+    def files(self, batch: str) -> list[SourceFile]:
         """Return the files of a batch, by path; none for a batch that is not there."""
 
     @abstractmethod
     def open(self, location: UPath | str) -> BinaryIO:
         """Open a file for reading. Raises OSError."""
 
-    def batches(self) -> list[str]:
-        """Return the names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
-        return sorted(usable(self.names()))
-
-    def listed(self) -> Iterator[BatchFiles]:
-        """Every batch with its files."""
-        for batch in self.batches():
-            try:
-                yield BatchFiles(batch, list(self.files(batch)))
-            except UnreadableBatchError as error:
-                yield BatchFiles(batch, [], str(error))
-
-    def unusable_names(self) -> list[UnusableName]:
-        """Return what is no batch because of its name, for `index_errors`."""
-        return unusable(self.names(), "Rename the file or folder.")
-
-    def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
-        """Return a hash of the paths and contents of a batch: another one means that something in it has changed.
-
-        `files`: those of the batch, where they are listed already.
-        """
+    def digest(self, batch: str, files: Iterable[SourceFile]) -> str:
+        """Return a hash of the paths and contents of a batch: another one means that something in it has changed."""
         digest = blake2b(digest_size=16)
-        for file in self.files(batch) if files is None else files:
+        for file in files:
             try:
                 content = file.content_hash()
             except RefusedFileError as error:  # it is indexed again when it is another file
@@ -163,30 +130,16 @@ class Input(ABC):
         return RefusedFileError(sizes, "Split it.")
 
 
-def usable(names: Iterable[str]) -> list[str]:
-    """Return the names that can be partition keys."""
-    return [name for name in names if _name_error(name) is None]
-
-
-def unusable(names: Iterable[str], hint: str) -> list[UnusableName]:
-    """Return the names that cannot be partition keys; `hint`: what to do about them."""
-    return [UnusableName(printable(name), error, hint) for name in names if (error := _name_error(name))]
-
-
 def hashed_name(key: str, n: int) -> str:
     """Return the name of one of `n` batches, by the MD5 of a key."""
     number = int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % n
     return str(number).zfill(len(str(n - 1)))
 
 
-def _name_error(name: str) -> str | None:
-    refused = [part for part in _REFUSED if part in name]
-    if refused:
-        parts = ", ".join(repr(part) for part in refused)
-        return f"the name {name!r} contains {parts}, which a partition key must not"
-    if any("\udc80" <= character <= "\udcff" for character in name):
-        return f"the name {printable(name)!r} is not valid Unicode"
-    return None
+def name_error(name: str) -> str:
+    """Why a name cannot be a batch's, which Dagster has for a partition key; empty if it can."""
+    refused = CONTROL.search(name) or re.search(r"\.\.\.", name)
+    return f"the name {name!r} contains {refused[0]!r}, which a partition key must not" if refused else ""
 
 
 def printable(name: str) -> str:
@@ -203,13 +156,14 @@ def printable(name: str) -> str:
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
 
+_UNREADABLE = "The batch stays as it was indexed until all of its folders can be listed. Check their permissions."
 _DEEPEST = 100
 """Levels of folders within a batch; deeper ones are not read."""
 _EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
-class _Found(NamedTuple):
+class _Entry(NamedTuple):
     """An entry below the input folder that is no folder; `refused`: why it is not read."""
 
     path: str
@@ -236,81 +190,68 @@ class InputFolder(Input):
     pattern: str = ""
     batch_by: str = "entry"
 
-    def names(self) -> list[str]:
-        if self._batch_of is None:
-            return [entry.name for entry in self._entries()]
-        return sorted({self._batch_of(file.path) for file in self._found()})
+    def list_batches(self) -> Iterator[BatchFiles]:
+        batches, errors = dict[str, list[_Entry]](), dict[str, str]()
+        for top in self._tops():
+            try:
+                for entry in self._entries(top):
+                    batches.setdefault(self._batch_of(entry.path), []).append(entry)
+            except UnreadableBatchError as error:
+                if self.batch_by not in ("entry", "depth=1"):  # nobody knows which batches it concerns
+                    raise
+                name = printable(top.name)
+                batches[name], errors[name] = [], str(error)
+        for batch, entries in sorted(batches.items()):
+            if error := name_error(batch):
+                yield BatchFiles(batch, [], error, "Rename the file or folder.")
+            elif batch in errors:
+                yield BatchFiles(batch, [], errors[batch], _UNREADABLE)
+            else:
+                yield BatchFiles(batch, self._source_files(entries))
 
-    def has(self, batch: str) -> bool:
-        return bool(self._entries(batch)) if self._batch_of is None else any(self._found(batch))
-
-    def files(self, batch: str) -> Iterator[SourceFile]:
+    def files(self, batch: str) -> list[SourceFile]:
         with _readable(self.location):
-            return iter([self._source_file(one) for one in sorted(self._found(batch), key=lambda one: one.path)])
+            entries = [entry for top in self._tops(batch) for entry in self._entries(top)]
+            return self._source_files(entry for entry in entries if self._batch_of(entry.path) == batch)
 
-    def listed(self) -> Iterator[BatchFiles]:
-        if self._batch_of is None:
-            yield from super().listed()
-            return
-        batches: dict[str, list[_Found]] = {}
-        for one in sorted(self._found(), key=lambda one: one.path):
-            batches.setdefault(self._batch_of(one.path), []).append(one)
-        for batch in sorted(usable(batches)):
-            yield BatchFiles(batch, [self._source_file(one) for one in batches[batch]])
-
-    @property
-    def _batch_of(self) -> Callable[[str], str] | None:
-        """The batch of a file by its path; None where entries are batches."""
+    def _batch_of(self, path: str) -> str:
+        """Return the batch of a file by its path."""
         kind, _, number = self.batch_by.partition("=")
-        n = int(number or 0)
-        by_path: dict[str, Callable[[str], str]] = {
-            "depth": lambda path: "/".join(path.split("/")[:n]),
-            "hash": lambda path: hashed_name(path, n),
-        }
-        return by_path.get(kind)
+        return hashed_name(path, int(number)) if kind == "hash" else "/".join(path.split("/")[: int(number or 1)])
 
-    def _found(self, batch: str | None = None) -> Iterator[_Found]:
-        """Yield what is in the folder at any depth and counts, or of it what is in a batch."""
-        batch_of, above = self._batch_of, frozenset({str(UPath(self.location).resolve())})
-        for entry in self._entries(None if batch_of else batch):
-            for file in self._walk(entry, printable(entry.name), above):
-                is_in = batch is None or batch_of is None or batch_of(file.path) == batch
-                if is_in and re.search(self.pattern, file.path):
-                    yield file
-
-    def _root(self) -> UPath:
+    def _tops(self, batch: str | None = None) -> list[UPath]:
+        """Return the entries of the folder, or those that can hold files of a batch."""
         try:
             with _readable(self.location):
                 root = UPath(self.location)
                 root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
+                name = batch.split("/")[0] if batch else ""
+                if name and not self.batch_by.startswith("hash") and not _is_ignored(name):
+                    top = root / name
+                    if top.exists() or top.is_symlink():
+                        return [top]
+                return _children(root)
         except (ImportError, ValueError) as error:  # the package of the protocol is missing, or there is none
             raise InputError(
                 f"The input folder {self.location} cannot be opened: {error}. It is a local path, or a URL whose "
                 "package is installed, such as s3fs for s3://."
             ) from None
-        return root
 
-    def _entries(self, name: str | None = None) -> list[UPath]:
-        """Return the entries of the folder that can hold files of the pattern, or the one of this name."""
-        root = self._root()
-        with _readable(root):
-            if name is None or not root.is_dir():
-                entries = _children(root)  # which says what is wrong with it
-            else:
-                entry = root / name
-                is_there = not _is_ignored(name) and "/" not in name and (entry.exists() or entry.is_symlink())
-                entries = [entry] if is_there else []
-            return [entry for entry in entries if re.search(self.pattern, printable(entry.name)) or entry.is_dir()]
+    def _entries(self, top: UPath) -> Iterator[_Entry]:
+        """Yield what counts at or under an entry of the folder."""
+        for entry in self._walk(top, printable(top.name), frozenset({str(UPath(self.location).resolve())})):
+            if re.search(self.pattern, entry.path):
+                yield entry
 
-    def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Found]:
+    def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[_Entry]:
         """Yield what is at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
         if entry.is_symlink() and not self._holds(os.path.realpath(str(entry))):
-            yield _Found(path, entry, _outside())
+            yield _Entry(path, entry, _outside())
         elif len(above) > _DEEPEST and entry.is_dir():
             reason = f"it is a folder more than {_DEEPEST} levels deep"
-            yield _Found(path, entry, RefusedFileError(reason, "Move it closer to the input folder."))
+            yield _Entry(path, entry, RefusedFileError(reason, "Move it closer to the input folder."))
         elif not entry.is_dir():
-            yield _Found(path, entry)
+            yield _Entry(path, entry)
         elif (real := str(entry.resolve())) not in above:
             try:
                 children = _children(entry)
@@ -343,7 +284,10 @@ class InputFolder(Input):
             raise
         return stream
 
-    def _source_file(self, entry: _Found) -> SourceFile:
+    def _source_files(self, entries: Iterable[_Entry]) -> list[SourceFile]:
+        return [self._source_file(entry) for entry in sorted(entries, key=lambda entry: entry.path)]
+
+    def _source_file(self, entry: _Entry) -> SourceFile:
         path, location, refused = entry
         try:
             status = None if refused else location.stat()

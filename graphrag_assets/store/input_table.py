@@ -7,7 +7,6 @@ JSON lines, so that everything after it is as for a file. The table is only read
 import contextlib
 import io
 import re
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,11 @@ from upath import UPath
 from graphrag_assets.errors import InputError, RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.connections import NO_EXTENSIONS
-from graphrag_assets.store.input_files import BatchFiles, Input, SourceFile, UnusableName, unusable, usable
+from graphrag_assets.store.input_files import BatchFiles, Input, SourceFile, name_error, printable
 from graphrag_assets.store.schema import identifier, literal
 
 SCHEME = "duckdb:///"
 _N_BATCHES = "16"
-_LOCK_SECONDS = 15.0
-"""How long another process may keep a DuckDB file open for writing before this is an error."""
 
 # A row as one line of JSON, with the names of its columns. DuckDB writes what Python has no value for, such as a date
 # of infinity, and a map by dates. No column has the name of the alias: it would hide the row.
@@ -53,37 +50,30 @@ class InputTable(Input):
     id_column: str = "id"
     max_file_bytes: int = 1_000_000_000
 
-    def names(self) -> list[str]:
-        return [batch for batch in self._batches("count(*)") if batch is not None]
+    def list_batches(self) -> Iterator[BatchFiles]:
+        rows = self._select(f"{self._batch}, {_VERSION}, count(*)", tail="GROUP BY 1 ORDER BY 1 NULLS LAST")
+        for batch, version, n_rows in rows:
+            if batch is None:
+                have = "row has" if n_rows == 1 else "rows have"
+                error = f"{n_rows:,} {have} no value in the column {self.id_column!r}"
+                hint = "Fill it in, or set GRAPHRAG_ID_COLUMN to a column that identifies every row."
+                yield BatchFiles(self._table, [], error, hint)
+            elif error := name_error(batch):
+                hint = "Change the value, or choose another column with partition_by."
+                yield BatchFiles(printable(batch), [], error, hint)
+            else:
+                yield BatchFiles(batch, [self._file(batch, version)])
 
-    def has(self, batch: str) -> bool:
-        return bool(self._select("1", batch, "LIMIT 1"))
-
-    def files(self, batch: str) -> Iterator[SourceFile]:
+    def files(self, batch: str) -> list[SourceFile]:
         [(version,)] = self._select(_VERSION, batch)
-        return iter([self._file(batch, version)] if version else [])
+        return [self._file(batch, version)] if version else []
 
-    def listed(self) -> Iterator[BatchFiles]:
-        versions = self._batches(_VERSION)
-        batches = sorted(usable(batch for batch in versions if batch is not None))
-        return (BatchFiles(batch, [self._file(batch, versions[batch])]) for batch in batches)
-
-    def unusable_names(self) -> list[UnusableName]:
-        counts = self._batches("count(*)")
-        names = unusable(filter(None, counts), "Change the value, or choose another column with partition_by.")
-        if n_rows := counts.get(None, 0):
-            error = f"{n_rows:,} {'row has' if n_rows == 1 else 'rows have'} no value in the column {self.id_column!r}"
-            hint = "Fill it in, or set GRAPHRAG_ID_COLUMN to a column that identifies every row."
-            names.append(UnusableName(self._table, error, hint))
-        return names
-
-    def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
+    def digest(self, batch: str, files: Iterable[SourceFile]) -> str:
         """Return a hash of the rows of a batch, which the database has computed, so that none is read for it.
 
         Another version of the database may hash otherwise: then the rows are read again, and nothing changes.
         """
-        versions = [file.version for file in (self.files(batch) if files is None else files)]
-        return stable_id("table", self._table, batch, *versions)
+        return stable_id("table", self._table, batch, *(file.version for file in files))
 
     def open(self, location: UPath | str) -> BinaryIO:
         """Open the rows of a batch as JSON lines, in the order of their ids."""
@@ -99,14 +89,9 @@ class InputTable(Input):
         return SourceFile(f"{name}/{batch}.jsonl", 0, None, batch, self, version)
 
     @property
-    def _place(self) -> str:
-        """The URL without its query."""
-        return self.url.partition("?")[0]
-
-    @property
     def _file_name(self) -> str:
         """The path of the DuckDB file; empty for Parquet files."""
-        return self._place.removeprefix(SCHEME)
+        return self.url.partition("?")[0].removeprefix(SCHEME)
 
     def _parameter(self, name: str, default: str = "") -> str:
         return parse_qs(self.url.partition("?")[2]).get(name, [default])[-1]
@@ -115,7 +100,7 @@ class InputTable(Input):
     def _table(self) -> str:
         if name := self._parameter("table"):
             return name
-        raise InputError(f"The input {self._place} names no table. Add ?table=schema.name to it.")
+        raise InputError(f"The input {SCHEME}{self._file_name} names no table. Add ?table=schema.name to it.")
 
     @property
     def _from(self) -> str:
@@ -142,44 +127,23 @@ class InputTable(Input):
             raise InputError(f"partition_by={by}: give a number of batches from 1 to 99,999, or a column.")
         return f"CASE WHEN trim({self._id}) <> '' THEN {name} END"
 
-    def _batches(self, value: str) -> dict[str | None, Any]:
-        """Return an aggregate of the rows of each batch; under None of those without an id."""
-        return dict(self._select(f"{self._batch}, {value}", tail="GROUP BY 1"))
-
     def _select(self, columns: str, batch: str | None = None, tail: str = "") -> list[tuple[Any, ...]]:
         """Expressions over the rows of a batch, or of the table."""
         where = f" WHERE {self._batch} = $batch" if batch is not None else ""
         statement = f"SELECT {columns} FROM {self._from}{where} {tail}"
+        place = f"{SCHEME}{self._file_name}"
+        if self._file_name and not Path(self._file_name).exists():
+            raise InputError(f"The input {place} is missing. Run what writes it, or correct GRAPHRAG_INPUT.")
         try:
-            return self._run(statement, {"batch": batch} if batch is not None else {})
+            with contextlib.closing(duckdb.connect(config=NO_EXTENSIONS)) as connection:
+                if self._file_name:
+                    connection.execute(f"ATTACH {literal(self._file_name)} AS input (READ_ONLY)")
+                connection.execute("SET TimeZone = 'UTC'")  # a time must have the same text on every machine
+                return connection.execute(statement, {"batch": batch} if batch is not None else {}).fetchall()
         except duckdb.Error as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".!")
-            place = f" of {self._place}" if self._file_name else ""
+            of_file = f" of {place}" if self._file_name else ""
             raise InputError(
-                f"The table {self._table}{place} cannot be read: {reason}. Check its name, its columns "
+                f"The table {self._table}{of_file} cannot be read: {reason}. Check its name, its columns "
                 f"({self.id_column!r} must identify a row: GRAPHRAG_ID_COLUMN) and that what writes it has run."
             ) from error
-
-    def _run(self, statement: str, parameters: dict[str, str]) -> list[tuple[Any, ...]]:
-        with contextlib.closing(duckdb.connect(config=NO_EXTENSIONS)) as connection:
-            if self._file_name:
-                if not Path(self._file_name).exists():
-                    raise InputError(
-                        f"The input {self._place} is missing. Run what writes it, or correct GRAPHRAG_INPUT."
-                    )
-                _attach(connection, self._file_name)
-            connection.execute("SET TimeZone = 'UTC'")  # a time must have the same text on every machine
-            return connection.execute(statement, parameters).fetchall()
-
-
-def _attach(connection: duckdb.DuckDBPyConnection, file: str) -> None:
-    """Attach a DuckDB file as `input`, when other processes have closed it."""
-    end = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            connection.execute(f"ATTACH {literal(file)} AS input (READ_ONLY)")
-            return
-        except duckdb.IOException as error:
-            if "Could not set lock" not in str(error) or time.monotonic() > end:
-                raise
-            time.sleep(0.2)

@@ -185,7 +185,7 @@ def test_an_index_never_indexes_itself(project, monkeypatch, place):
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1:1/x", "http://127.0.0.1:1/x/"])
 def test_an_address_without_a_server_is_one_sentence_with_the_remedy(project, monkeypatch, address):
     folder = InputFolder(address)
-    for ask in (folder.batches, folder.unusable_names, lambda: folder.has("b"), lambda: list(folder.files("b"))):
+    for ask in (lambda: list(folder.list_batches()), lambda: folder.files("b")):
         with pytest.raises(InputError, match=r"cannot be read: .*Check the address, the network") as refused:
             ask()
         assert "\n" not in str(refused.value)

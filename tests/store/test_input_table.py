@@ -1,16 +1,12 @@
 """A table as the input: its batches, what changes their versions, and what cannot be read."""
 
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.store import input_table
 from graphrag_assets.store.input_files import hashed_name
 from graphrag_assets.store.input_table import InputTable
 
@@ -48,13 +44,17 @@ def rows(table: InputTable, batch: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read().splitlines()]
 
 
+def names(table: InputTable) -> list[str]:
+    return [one.batch for one in table.list_batches() if not one.error]
+
+
 def versions(table: InputTable) -> dict[str, str]:
-    return {one.batch: one.files[0].version for one in table.listed()}
+    return {one.batch: one.files[0].version for one in table.list_batches()}
 
 
 def test_rows_are_batches_by_a_column_or_by_a_hash(warehouse: Warehouse) -> None:
     by_region = warehouse.table("&partition_by=region")
-    assert by_region.batches() == ["none", "north", "south/east"]
+    assert names(by_region) == ["none", "north", "south/east"]
     assert [row["id"] for row in rows(by_region, "none")] == [12, 15, 18, 21, 24, 27, 3, 30, 6, 9]
     assert rows(by_region, "north")[0] == {
         "id": 1,
@@ -63,10 +63,10 @@ def test_rows_are_batches_by_a_column_or_by_a_hash(warehouse: Warehouse) -> None
         "day": "2026-01-02",
         "region": "north",
     }
-    assert (by_region.has("north"), by_region.has("west"), list(by_region.files("west"))) == (True, False, [])
+    assert by_region.files("west") == []
     by_hash = warehouse.table("&partition_by=12")
-    expected = {batch: {n for n in range(1, 31) if hashed_name(str(n), 12) == batch} for batch in by_hash.batches()}
-    assert {batch: {row["id"] for row in rows(by_hash, batch)} for batch in by_hash.batches()} == expected
+    expected = {batch: {n for n in range(1, 31) if hashed_name(str(n), 12) == batch} for batch in names(by_hash)}
+    assert {batch: {row["id"] for row in rows(by_hash, batch)} for batch in names(by_hash)} == expected
     assert sum(map(len, expected.values())) == 30
 
 
@@ -79,7 +79,7 @@ def test_an_edit_changes_the_version_of_its_batch_only(warehouse: Warehouse) -> 
     assert after.keys() == {"none", "north"}
     assert {batch for batch in after if after[batch] != before[batch]} == {"north"}
     table = warehouse.table("&partition_by=region")
-    assert {batch: next(table.files(batch)).version for batch in after} == after
+    assert {batch: table.files(batch)[0].version for batch in after} == after
 
 
 EDITS = {
@@ -103,21 +103,21 @@ def test_rows_without_an_id_are_named_and_odd_names_are_read(warehouse: Warehous
     values = "('1', 'one', 'a'), ('2', 'two', ''), (NULL, 'three', 'a'), (' ', 'four', 'b'), ('5', 'five', 'x\ny')"
     warehouse.run(f'INSERT INTO "a{{b}}" VALUES {values}')
     table = warehouse.table("&partition_by={x}:y%25", "a{b}")
-    assert table.batches() == ["a", "none"]
-    assert {batch: [row["text"] for row in rows(table, batch)] for batch in table.batches()} == {
+    assert names(table) == ["a", "none"]
+    assert {batch: [row["text"] for row in rows(table, batch)] for batch in names(table)} == {
         "a": ["one"],
         "none": ["two"],
     }
-    value, ids = table.unusable_names()
-    assert (value.name, value.hint) == (r"x\x0ay", "Change the value, or choose another column with partition_by.")
-    assert (ids.name, ids.error) == ("a{b}", "2 rows have no value in the column 'id'")
+    value, ids = (one for one in table.list_batches() if one.error)
+    assert (value.batch, value.hint) == (r"x\x0ay", "Change the value, or choose another column with partition_by.")
+    assert (ids.batch, ids.error) == ("a{b}", "2 rows have no value in the column 'id'")
 
 
 def test_parquet_files_are_a_table(warehouse: Warehouse, tmp_path: Path) -> None:
     for part in (0, 1):
         warehouse.run(f"COPY (FROM raw.tickets WHERE id % 2 = {part}) TO '{tmp_path}/part{part}.parquet'")
     table = InputTable(f"duckdb:///?table={tmp_path}/part*.parquet&partition_by=region")
-    assert table.batches() == ["none", "north", "south/east"]
+    assert names(table) == ["none", "north", "south/east"]
     assert len(rows(table, "north")) == 10
 
 
@@ -134,21 +134,6 @@ def test_what_cannot_be_read_is_an_error_and_not_an_empty_table(
     warehouse: Warehouse, query: str, name: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        warehouse.table(query, name).batches()
+        names(warehouse.table(query, name))
     with pytest.raises(InputError, match="is missing"):
-        InputTable(f"duckdb:////nowhere/x.duckdb?table={name or 'x'}").batches()
-
-
-def test_a_file_that_is_being_written_is_waited_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(warehouse.file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as writer:
-        assert writer.stdout and writer.stdout.readline()  # noqa: PT018
-        monkeypatch.setattr(input_table, "_LOCK_SECONDS", 0.5)
-        began = time.monotonic()
-        with pytest.raises(InputError, match="lock"):
-            warehouse.table().batches()
-        assert time.monotonic() - began > 0.5
-        writer.communicate(timeout=30)
-    assert len(warehouse.table().batches()) > 1
+        names(InputTable(f"duckdb:////nowhere/x.duckdb?table={name or 'x'}"))

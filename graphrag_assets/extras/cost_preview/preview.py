@@ -200,8 +200,8 @@ def plan_index(index: Index, sample: bool = False) -> CostPlan:
 def _extract_sample(index: Index) -> str:
     """Have text units of the first batches extracted, whose answers the ledger keeps; what they gave, in words."""
     folder, settings, units = index.input, index.settings, list[TextUnit]()
-    for batch in folder.batches():
-        documents, text_units, _ = read_batch(settings, batch, folder.files(batch))
+    for batch, files, *_ in folder.list_batches():
+        documents, text_units, _ = read_batch(settings, batch, files)
         units += units_to_extract(text_units, documents, settings.metadata_column_list)
         if len(units) >= _SAMPLE:
             break
@@ -222,8 +222,8 @@ def _extract_sample(index: Index) -> str:
 def _read(index: Index, batch: str, changes: _Changes) -> None:
     """Read and chunk a batch, and count the requests about its text units."""
     units, n_before = list[str](), len(changes.units)
-    if index.input.has(batch):
-        models, files = _counting_models(index, batch, changes), list(index.input.files(batch))
+    if files := index.input.files(batch):
+        models = _counting_models(index, batch, changes)
         stored = stored_facts(index, batch, [file.path for file in files], models)
         units = extract_batch(index, batch, models, files, stored).frames["text_units"]["id"].to_list()
     changes.names.update(index.working.read(_NAMES_GONE, {"batch": batch, "units": units})["title_key"])

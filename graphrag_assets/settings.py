@@ -198,10 +198,9 @@ class Settings(BaseSettings):
     )
 
     tokenizer: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer that counts tokens.")
-    chunking: Literal["anchored", "tokens", "sentences"] = Field(
+    chunking: Literal["anchored", "tokens"] = Field(
         "anchored",
-        description="anchored: at sentences chosen by content, so edits stay local; tokens: GraphRAG's fixed "
-        "window; sentences: one sentence each.",
+        description="anchored: at sentences chosen by content, so edits stay local; tokens: GraphRAG's fixed window.",
     )
     chunk_size: int | None = Field(
         None,

@@ -1,6 +1,5 @@
 """Communities of the graph and their members."""
 
-import json
 import math
 import time
 from importlib.resources import files
@@ -11,9 +10,9 @@ from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.stage import Stage, StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
 from graphrag_assets.pipeline.community_identity import match_communities
-from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, recluster
+from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, recluster
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, record_stage, recorded_inputs
+from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.index_database import assign_numbers, replace_table
 
@@ -33,7 +32,6 @@ _MEMBERS = """
 SELECT human_readable_id AS community, level, entity_id
 FROM clusters JOIN ids ON key = cluster JOIN numbers n ON n.table_name = 'communities' AND n.id = ids.id
 """
-_FRESH_RUN = "last fresh clustering"
 
 
 @exclusive("detect_communities")
@@ -41,7 +39,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     """Cluster, starting from the previous communities; match them so that ids stay."""
     started = time.monotonic()
     entities, relationships, members, edges, previous, imported = index.working.read_all(*_READ)
-    is_imported, last_fresh = imported.item(), recorded_inputs(index.working, _FRESH_RUN)
+    is_imported = imported.item()
     clustering = recluster(
         entities["id"],
         relationships,
@@ -52,7 +50,6 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         # Imported communities stay, with the reports that were paid for, until somebody clusters from scratch.
         math.inf if is_imported else MODULARITY_LOSS,
         keep_divisions=is_imported,
-        last_fresh=FreshRun(*json.loads(last_fresh)) if last_fresh else None,
     )
     current = communities_of(clustering.members)
     ids = match_communities(previous, current)
@@ -60,13 +57,12 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         order = current.join(ids, on="key").select("id", "level", -pl.col("size"))
         assign_numbers(connection, "communities", order)
         for name, frame in {"clusters": clustering.members, "ids": ids}.items():
-            execute_with(connection, f"CREATE OR REPLACE TEMP TABLE {name} AS FROM given", given=frame)
+            execute_with(connection, f"CREATE OR REPLACE TEMP TABLE {name} AS FROM rows", rows=frame)
         changes = {
             "communities": replace_table(connection, schema.COMMUNITIES, _COMMUNITIES),
             "community_members": replace_table(connection, schema.COMMUNITY_MEMBERS, _MEMBERS),
             "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, clustering.edges),
         }
-        record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
         communities = connection.sql("FROM communities ORDER BY ALL").pl()
     more = {
@@ -75,8 +71,8 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         "levels": communities["level"].n_unique(),
         "entities_free_to_move": clustering.n_free,
         "modularity": clustering.modularity,
-        "modularity_of_fresh_run": clustering.last_fresh.modularity,
-        "clustered_from_scratch": int(clustering.fresh),
+        "modularity_of_fresh_run": clustering.fresh_modularity,
+        "clustered_from_scratch": int(clustering.is_fresh),
     }
     return StageResult({"communities": communities}, changes, {}, {"communities": more})
 

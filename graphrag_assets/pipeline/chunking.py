@@ -24,7 +24,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.schema import polars_schema
 from graphrag_assets.text.words import encode, sentences, tokenizer
 
-Method = Literal["anchored", "tokens", "sentences"]
+Method = Literal["anchored", "tokens"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Span = tuple[int, int]
 
@@ -82,8 +82,6 @@ def _spans(text: str, options: ChunkOptions) -> list[Span]:
         return []
     if options.method == "tokens":
         return [span for span in _token_windows(text, options) if text[slice(*span)].strip()]
-    if options.method == "sentences":
-        return list(_sentence_spans(text, options))
     if options.whole and not _is_long(text, options):
         return [_stripped(text, 0, len(text))]
     return _anchored_spans(text, options)
@@ -111,18 +109,7 @@ def _token_windows(text: str, options: ChunkOptions) -> Iterator[Span]:
         start += options.size - options.overlap
 
 
-# --- sentences ------------------------------------------------------------------------------------------
-
-
-def _sentence_spans(text: str, options: ChunkOptions) -> Iterator[Span]:
-    """One sentence each; a sentence longer than `size` in anchored pieces."""
-    for sentence in sentences(text):
-        content = text[sentence.start : sentence.end]
-        if not _is_long(content, options):
-            yield _stripped(text, sentence.start, sentence.end)
-            continue
-        for start, end in _anchored_spans(content, options):
-            yield sentence.start + start, sentence.start + end
+# --- anchored -------------------------------------------------------------------------------------------
 
 
 def _is_long(text: str, options: ChunkOptions) -> bool:
@@ -133,9 +120,6 @@ def _is_long(text: str, options: ChunkOptions) -> bool:
 def _stripped(text: str, start: int, end: int) -> Span:
     content = text[start:end]
     return start + len(content) - len(content.lstrip()), start + len(content.rstrip())
-
-
-# --- anchored -------------------------------------------------------------------------------------------
 
 
 class _Cut(IntEnum):

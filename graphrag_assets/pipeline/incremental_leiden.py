@@ -17,9 +17,7 @@ is a report to be written again. So from the second run on:
    came into a community or fell out of it because a node moved are changes there. A community whose nodes and
    relationships are as before keeps its sub-division, all the way down.
 
-A fresh run is made beside it, and takes its place when the modularity found is more than 1 % below: when the edges
-that have changed since the last fresh run are more than a twentieth of all, or the modularity has fallen below that of
-the last fresh run by as much.
+A fresh run at level 0 is made beside it, and takes its place when the modularity found is more than 1 % below.
 """
 
 from typing import NamedTuple
@@ -62,37 +60,23 @@ WEIGHT_TOLERANCE = 0.1
 MODULARITY_LOSS = 0.01
 """Maximum loss of modularity, as a share of a fresh run's modularity."""
 
-FRESH_SHARE = 0.05
-"""After changes of a larger share of edges, a fresh run is compared with."""
-
 _ROUNDS = 20
 """Maximum rounds of moving nodes and adding neighbors to the frontier. Graphs of 100,000 nodes need three or four."""
 
 EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
 
-class FreshRun(NamedTuple):
-    """The last fresh run: its modularity of level 0, and how many edges have changed since."""
-
-    modularity: float
-    n_changed: int = 0
-
-    def is_reached(self, modularity: float, tolerated_loss: float = MODULARITY_LOSS) -> bool:
-        """Whether a partition is as good, but for the share `tolerated_loss`."""
-        return modularity >= self.modularity - tolerated_loss * max(abs(self.modularity), 1e-9)
-
-
 class Reclustered(NamedTuple):
     """`members` as of `members_frame`. `edges` (source_id, target_id, weight): the graph as it was seen, to be
-    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity`: of level 0.
-    `last_fresh`: the fresh run it was compared with. `fresh`: whether a fresh run is the result."""
+    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity`: of level 0;
+    `fresh_modularity`: that of a fresh run. `is_fresh`: whether a fresh run is the result."""
 
     members: pl.DataFrame
     edges: pl.DataFrame
     n_free: int
     modularity: float
-    last_fresh: FreshRun
-    fresh: bool
+    fresh_modularity: float
+    is_fresh: bool
 
 
 def recluster(
@@ -101,19 +85,17 @@ def recluster(
     previous_members: pl.DataFrame,
     previous_edges: pl.DataFrame,
     options: ClusterOptions | None = None,
-    fresh: bool = False,
+    from_scratch: bool = False,
     tolerated_loss: float = MODULARITY_LOSS,
     keep_divisions: bool = False,
-    last_fresh: FreshRun | None = None,
 ) -> Reclustered:
     """Return the communities of a graph, with minimal changes to those of the last run.
 
     `relationships` has source_id, target_id, weight; direction is ignored, weights of the same pair are summed,
     self-loops do not count. An entity without relationships is a community of its own. `previous_members` has `level,
     cluster, entity_id`, with any names of clusters; `previous_edges` is what the last run returned as `edges`. Without
-    a previous graph, with `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's,
-    it is a fresh run. That of the last run is known as `last_fresh`, and stands until more than `FRESH_SHARE` of the
-    edges have changed. With `keep_divisions` a community without a change at any of its members stays divided, or
+    a previous graph, with `from_scratch`, or when modularity falls more than the share `tolerated_loss` below a fresh
+    run's, it is a fresh run. With `keep_divisions` a community without a change at any of its members stays divided, or
     whole, whatever its size: others than this module may have divided it. The result does not depend on the order of
     rows.
 
@@ -122,40 +104,21 @@ def recluster(
     options = options or ClusterOptions()
     ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")
     if ids.is_empty():
-        nothing = pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA)
-        return Reclustered(*nothing, 0, 0.0, FreshRun(0.0), True)
+        return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0, 0.0, 0.0, True)
     edges, weights = edge_arrays(ids, relationships)
-
-    fresh_labels: Ints = np.arange(len(ids))
-
-    def fresh_run() -> FreshRun:
-        nonlocal fresh_labels
-        with seeded(options.seed):
-            fresh_labels = leiden(len(ids), edges, weights)
-        return FreshRun(modularity(fresh_labels, edges, weights))
-
-    compared = None
-    if not fresh and previous_members.height and previous_edges.height:
+    with seeded(options.seed):
+        fresh_labels = leiden(len(ids), edges, weights)
+    fresh_modularity = modularity(fresh_labels, edges, weights)
+    if not from_scratch and previous_members.height and previous_edges.height:
         change, before, free = _since_last(ids, edges, weights, previous_members, previous_edges)
         labels, n_free = _settle(before[0][: len(ids)], free, edges, change.settled, options)
         levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights)
-        if last_fresh:
-            compared = last_fresh._replace(n_changed=last_fresh.n_changed + change.n_changed)
-        if (
-            compared is None
-            or compared.n_changed > FRESH_SHARE * len(edges)
-            or not compared.is_reached(reached, tolerated_loss)
-        ):
-            compared = fresh_run()
-        if compared.is_reached(reached, tolerated_loss):
-            members = members_frame(ids, levels, parents)
+        if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
             seen = _edge_frame(ids, edges, change.settled)
-            return Reclustered(members, seen, n_free, reached, compared, False)
-    compared = compared or fresh_run()
-    members = divided(ids, fresh_labels, edges, weights, options)
-    seen = _edge_frame(ids, edges, weights)
-    return Reclustered(members, seen, len(ids), compared.modularity, compared, True)
+            return Reclustered(members_frame(ids, levels, parents), seen, n_free, reached, fresh_modularity, False)
+    members, seen = divided(ids, fresh_labels, edges, weights, options), _edge_frame(ids, edges, weights)
+    return Reclustered(members, seen, len(ids), fresh_modularity, fresh_modularity, True)
 
 
 class _Change(NamedTuple):
@@ -169,10 +132,6 @@ class _Change(NamedTuple):
     is_new: Flags
     is_changed: Flags
     deleted: Ints
-
-    @property
-    def n_changed(self) -> int:
-        return int(self.is_changed.sum()) + len(self.deleted)
 
 
 def _since_last(

@@ -196,11 +196,11 @@ class InputFolder(Input):
             try:
                 for entry in self._entries(top):
                     batches.setdefault(self._batch_of(entry.path), []).append(entry)
-            except UnreadableBatchError as error:
+            except UnreadableBatchError as problem:
                 if self.batch_by not in ("entry", "depth=1"):  # nobody knows which batches it concerns
                     raise
                 name = printable(top.name)
-                batches[name], errors[name] = [], str(error)
+                batches[name], errors[name] = [], str(problem)
         for batch, entries in sorted(batches.items()):
             if error := name_error(batch):
                 yield BatchFiles(batch, [], error, "Rename the file or folder.")

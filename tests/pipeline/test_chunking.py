@@ -66,10 +66,9 @@ def test_units_cover_the_document_but_for_white_space(method: str, text: str) ->
     assert all(done or char.isspace() for done, char in zip(covered, text, strict=True))
 
 
-@pytest.mark.parametrize("method", ["anchored", "sentences"])
 @given(text=any_text, size=st.integers(16, 60), encoding=st.sampled_from(ENCODINGS))
-def test_no_unit_exceeds_the_size_and_none_overlap(method: str, text: str, size: int, encoding: str) -> None:
-    units = chunk(text, method=method, size=size, overlap=0, encoding=encoding)
+def test_no_unit_exceeds_the_size_and_none_overlap(text: str, size: int, encoding: str) -> None:
+    units = chunk(text, size=size, encoding=encoding)
     assert all(n <= size for n in units["n_tokens"])
     spans = list(units.select("start_char", "end_char").iter_rows())
     assert all(left[1] <= right[0] for left, right in pairwise(spans))
@@ -122,9 +121,6 @@ def test_windows_of_a_novel_are_graphrags(encoding: str) -> None:
 def test_windows_never_cut_a_character_and_adjoin_without_overlap(encoding: str, text: str) -> None:
     units = chunk(text, method="tokens", size=16, overlap=0, encoding=encoding)
     assert "".join(units["text"]) == text
-
-
-# --- sentences ------------------------------------------------------------------------------------------
 
 
 # --- anchored -------------------------------------------------------------------------------------------

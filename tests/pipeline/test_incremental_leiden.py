@@ -20,7 +20,6 @@ from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import (
     MODULARITY_LOSS,
     WEIGHT_TOLERANCE,
-    FreshRun,
     Reclustered,
     recluster,
 )
@@ -192,7 +191,7 @@ def test_modularity_is_that_of_the_result_and_at_most_one_percent_below_a_fresh_
 
         reached, fresh = modularity(result.members), modularity(cluster(graph.ids, graph.relationships))
         assert result.modularity == pytest.approx(reached, abs=1e-9)
-        assert result.last_fresh.modularity == pytest.approx(fresh, abs=1e-9)
+        assert result.fresh_modularity == pytest.approx(fresh, abs=1e-9)
         assert reached >= fresh - 0.01 * abs(fresh) - 1e-9
 
 
@@ -209,7 +208,7 @@ def test_without_a_change_the_same_communities_keep_their_ids(history: list[Grap
     again = recluster(ids, shuffled, before.members, before.edges, SMALL, tolerated_loss=math.inf)
     assert_frame_equal(again.members, before.members)
     assert_frame_equal(again.edges, before.edges)
-    assert again.n_free == 0 or again.fresh
+    assert again.n_free == 0 or again.is_fresh
     current = pl.DataFrame(
         [(key, level, sorted(names)) for (level, names), key in communities(before.members).items()],
         schema={"key": pl.String, "level": pl.Int64, "entity_ids": pl.List(pl.String)},
@@ -252,20 +251,17 @@ def test_communities_that_no_change_can_reach_stay_as_they_are(data: st.DataObje
     kept, found = (
         {place for place in communities(result.members) if place[1] <= of_right} for result in (before, after)
     )
-    assert kept == found or after.fresh
+    assert kept == found or after.is_fresh
 
 
-def ring_of_cliques(n: int) -> Graph:
-    bridges = {(5 * place, 5 * place + 7): 1.0 for place in range(n - 1)}
-    return graph_of({pair: 1.0 for place in range(n) for pair in clique(range(5 * place, 5 * place + 5))} | bridges)
-
-
-def test_a_fresh_run_is_made_when_modularity_has_fallen() -> None:
-    graph = ring_of_cliques(8)
-    known = FreshRun(first(graph).last_fresh.modularity + 0.1)
-    before = first(graph)
-    found = recluster(graph.ids, graph.relationships, before.members, before.edges, last_fresh=known)
-    assert found.last_fresh == before.last_fresh
+def test_a_fresh_run_takes_its_place_when_modularity_is_below_it() -> None:
+    graph = graph_of(clique(range(5)) | clique(range(5, 10)) | {(0, 5): 1.0})
+    everything = pl.DataFrame(
+        {"level": 0, "cluster": "a", "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
+    )
+    after = recluster(graph.ids, graph.relationships, everything, graph.relationships)
+    assert after.is_fresh
+    assert groups(after.members) == {named(*range(5)), named(*range(5, 10))}
 
 
 def test_community_splits_where_its_bridge_is_deleted() -> None:
@@ -275,14 +271,14 @@ def test_community_splits_where_its_bridge_is_deleted() -> None:
     )
     after = graph.changed(edges={(2, 3): 0.0})
     found = recluster(after.ids, after.relationships, whole, graph.relationships)
-    assert not found.fresh
+    assert not found.is_fresh
     assert groups(found.members) == {named(0, 1, 2), named(3, 4, 5), named(6, 7, 8, 9)}
 
 
 def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     graph = graph_of(clique(range(5)) | clique(range(5, 10)) | {(0, 5): 1.0})
     found = then(first(graph), graph.changed(edges={(6, 10): 1.0, (7, 10): 1.0}))
-    assert not found.fresh
+    assert not found.is_fresh
     assert groups(found.members) == {named(*range(5)), named(*range(5, 11))}
     assert found.n_free == 11 - 5 - 3  # the new one, its two neighbors, then the neighbors of moved ones
     lonely = graph.changed()._replace(nodes=graph.nodes | {77})
@@ -320,14 +316,14 @@ def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_sa
     added = dict.fromkeys(((rng.randrange(600), rng.randrange(600, 1200)) for _ in range(4)), 1.0)
     before, after = first(graph), graph.changed(edges=removed | added)
     found = then(before, after)
-    assert not found.fresh
+    assert not found.is_fresh
     places = communities(before.members).keys()
     kept, kept_from_scratch = (
         len(places & communities(members).keys()) / len(places)
         for members in (found.members, cluster(after.ids, after.relationships))
     )
     assert kept > 0.95 > 0.8 > kept_from_scratch
-    assert found.modularity > 0.999 * found.last_fresh.modularity
+    assert found.modularity > 0.999 * found.fresh_modularity
 
 
 @example({(0, 1): 1.0, (1, 2): 1.0, (2, 3): 1.0}, [[0] * 4 + [None] * 8, [0, 1, 0, 1] + [None] * 8])

@@ -4,7 +4,6 @@ from datetime import date
 
 import polars as pl
 
-from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.unit_contexts import (
     Outline,
     heading_contexts,
@@ -83,7 +82,13 @@ def documents(*rows: tuple[str, str | None, str]) -> pl.DataFrame:
 
 def test_each_text_unit_has_the_context_of_its_own_document():
     given = documents(("d1", "The cable", NESTED), ("d2", None, "# Alone\n\nText."), ("d3", None, "Text."))
-    units = chunk_documents(given, ChunkOptions("sentences"))
+    rows = [
+        (id_, text.find(part), part)
+        for id_, text in given.select("id", "text").iter_rows()
+        for part in ("The cable broke.", "### 1858", "# Alone", "Text.")
+        if part in text
+    ]
+    units = pl.DataFrame(rows, schema=["document_id", "start_char", "text"], orient="row")
     contexts = dict(zip(units["text"], heading_contexts(given, outlines_of(given), units), strict=True))
     assert contexts["The cable broke."] == "The cable › First attempt › 1857"
     assert contexts["### 1858"] == "The cable › First attempt"

@@ -33,7 +33,7 @@ KEYS = {
     "concurrent_requests": "CONCURRENCY",
 }
 """Settings, without GRAPHRAG_, by the keys of GraphRAG 3 and 2."""
-_VALUES = {"CHUNKING": {"sentence": "sentences"}, "CLAIMS": {"True": "model", "False": "off"}}
+_VALUES = {"CHUNKING": {"sentence": "anchored"}, "CLAIMS": {"True": "model", "False": "off"}}
 
 
 class Translation(NamedTuple):

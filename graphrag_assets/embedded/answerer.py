@@ -12,7 +12,7 @@ are no levels of confidence: without a model they mislead.
 import asyncio
 import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -80,6 +80,7 @@ _COVERED = 0.5  # how much of a term's weight a quotation uses up
 
 _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch` writes it
+_NUMBER = re.compile(r"\d+")
 _LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
 _PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _WORD_START = re.compile(r"\b\w")
@@ -284,6 +285,7 @@ def _quoted(
     named = np.array([term in analysis.named for term in analysis.terms], bool)
     matches = np.maximum.reduce([in_text, before, np.where(named, 1, _ABOVE) * np.maximum(above, titles[of_passage])])
     eligible = np.array([one.is_quotable for one in candidates]) & (in_text + above + before).any(axis=1)
+    eligible &= ~_is_notice(candidates, passages)
     if labels := _labels(analysis.text):  # P-317 is not P-318
         labeled = eligible & np.array([labels <= _labels(one.text) for one in candidates])
         eligible = labeled if labeled.any() else eligible
@@ -337,6 +339,14 @@ def _quoted(
         )
         for (said, _), score in zip(chosen, scores, strict=True)
     ]
+
+
+def _is_notice(candidates: Sequence[Statement], passages: Sequence[Passage]) -> np.ndarray:
+    """Where a sentence is, but for its numbers, in at least three of the sources and in most of them."""
+    keys = [_NUMBER.sub("0", one.text) if one.kind == "sentence" else "" for one in candidates]
+    sources = {number for number, passage in enumerate(passages) if passage.table == "Sources"}
+    stands = Counter(key for key, _ in {(key, one.passage) for key, one in zip(keys, candidates, strict=True)})
+    return np.array([key != "" and stands[key] > max(2, len(sources) / 2) for key in keys])
 
 
 def _ends(passages: Iterable[Passage]) -> dict[str, str]:

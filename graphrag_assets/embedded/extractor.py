@@ -42,7 +42,7 @@ from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor, self_
 from graphrag_assets.text.languages import CASELESS, UNKNOWN
 from graphrag_assets.text.words import title_key
 
-EXTRACTOR = "embedded/nlp-6"
+EXTRACTOR = "embedded/nlp-7"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
@@ -53,6 +53,10 @@ _OPENING = 400  # characters in which a text says what it is about
 _Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
 _FARTHEST_LEAD = 8
 _REPEATED = 2  # times in a column of a table
+_LEVEL = "(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|severe)"
+_LOG_LINE = re.compile(  # a time, and a level or the number of a process
+    rf"(?=.{{0,60}}?\d\d[:.]?\d\d[:.]?\d\d).{{0,90}}?(?:\d[\d\W]*(?i:{_LEVEL})\b|\b{_LEVEL.upper()}\b|\S\[\d+\]:)"
+)
 _FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
 _LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
@@ -120,7 +124,19 @@ def _english(text: str, title: str, name: str) -> _Sentences:
         kinds = decided_kinds(sentence, seen)
         names = names_in_heading(sentence, kinds, seen) if sentence.heading else names_in(sentence, kinds, seen, name)
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
+    sentences = _without_words_of_logs(sentences)
     return _without_cell_values(sentences) if "|" in text else sentences
+
+
+def _without_words_of_logs(sentences: _Sentences) -> _Sentences:
+    """Return the sentences without untyped names and concepts of log lines, which say level, component and message."""
+    lines = {sentence.paragraph for sentence, _, _ in sentences if _LOG_LINE.match(sentence.text)}
+    return [
+        (sentence, [name for name in names if name.evidence >= cues.ENOUGH and name.type != cues.NAME], [])
+        if sentence.paragraph in lines
+        else (sentence, names, concepts)
+        for sentence, names, concepts in sentences
+    ]
 
 
 def _without_cell_values(sentences: _Sentences) -> _Sentences:
@@ -276,6 +292,10 @@ def _things(sentences: _Sentences) -> dict[str, _Thing]:
             elif mention.evidence == cues.HINT or mention.type == cues.CONCEPT:
                 thing.hints[mention.type] += 1
     things.pop("", None)
+    for key, thing in things.items():
+        first = things.get(key.split(" ")[0])
+        if first and first.types and first.type != cues.PERSON:
+            thing.hints.pop(cues.PERSON, None)  # "Evernote Mac" beside "in Evernote"
     return _with_short_forms(dict(things))
 
 

@@ -228,6 +228,9 @@ class _Unit:
             before = words[last - 1].lower()
             if ahead > last and self.language == "de" and before not in _GIVEN_NAMES | _PLACES:
                 return last  # "Kinder von Anna"
+            is_place = before in _PLACES or listed_forms().get(self._root(before), "").lower() in _PLACES
+            if is_place and words[ahead : ahead + 1] and words[ahead].lower() in _GIVEN_NAMES:
+                return last  # "В Москве Анна Каренина …"
             abbreviated = words[last : last + 1] == ["."] and before in _TITLES
             if not abbreviated and (kinds[ahead : ahead + 1] != "N" or words[ahead].lower() in _NO_NAMES):
                 return last

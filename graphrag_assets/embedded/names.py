@@ -1,6 +1,7 @@
 """Finds proper names and concepts in tagged sentences, with evidence for their types."""
 
 import bisect
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from graphrag_assets.embedded.tagging import (
     word_tag,
 )
 from graphrag_assets.embedded.wording import COPULA
-from graphrag_assets.text.languages import stop_words
+from graphrag_assets.text.languages import NAMES, stop_words
 from graphrag_assets.text.words import without_qualifier
 
 _RUN = re.compile(r"W?[NAEI]+")
@@ -36,7 +37,7 @@ _NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?
 _QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
 _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _YEAR = re.compile(r"(?:1[0-9]|20)\d\d$")
-_NUMBER_IN_NAME = re.compile(r"\d{1,4}(?:\.\d+)*[A-Za-z]?$")
+_NUMBER_IN_NAME = re.compile(r"\d{1,4}(?:\.\d+)*(?:[A-Za-z]?|(?:/\d{2,4})+)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
 _NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
 _DETERMINED = re.compile(r"[tD][j#J]?$")
@@ -104,9 +105,11 @@ def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
         if kind == "W":
             following = sentence.words[i + 1] if kinds[i + 1 : i + 2] in ("N", "A", "E", "I") else ""
             word = sentence.words[i].lower()
-            exclaimed = sentence.words[i + 1 : i + 2] == ["!"] and word not in seen.words
+            ends = " ".join(sentence.words[i + 1 : i + 3])  # "Yahoo! bought it" goes on
+            exclaimed = ends.startswith("!") and not ends[2:].islower() and word not in seen.words
             numbered = kinds[i + 1 : i + 3] == "#v" and word_tag(word).startswith("NN") and not is_structure_word(word)
-            name = numbered or (not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen))
+            firm = kinds[i + 1 : i + 3] == "&N"
+            name = numbered or firm or (not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen))
             decided[i] = "N" if name else lower_kind(word)
     return "".join(decided)
 
@@ -134,7 +137,13 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
         return not (tag in _FORMS_NO_NAME and common)
     if word in word_list("places"):
         return True
-    return not common and word not in seen.common and len(word) > 2
+    return not common and word not in seen.common and len(word) > 2 and word not in _grammatical_words()
+
+
+@functools.cache
+def _grammatical_words() -> frozenset[str]:
+    """Return the stop words of all languages: an English text may hold sentences of others."""
+    return frozenset().union(*map(stop_words, NAMES)) - word_list("given_names")
 
 
 def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
@@ -467,13 +476,16 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     apposition = words[last + 1 : last + 6] if after == "," else []
     if not article and any(singular(w) in cues.OCCUPATIONS for w in takewhile(lambda w: w != ",", apposition)):
         return cues.PERSON, 4
-    if after in cues.FIRM_NOUNS or (kinds[last : last + 1] == "s" and words[last + 1].lower() in cues.FIRM_NOUNS):
+    if after in cues.FIRM_NOUNS or (after == "'s" and "".join(words[last + 1 : last + 2]).lower() in cues.FIRM_NOUNS):
         return cues.NAME, 3
     if before in cues.THING_VERBS or (before in cues.THING_PREPOSITIONS and last - first == 1):
         return cues.NAME, 3
-    if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
+    is_modifier = kinds[last : last + 1] in ("n", "x") and after not in cues.GEO_ENDINGS
+    is_common = is_modifier or known_word(words[last - 1].lower())  # "in Java code", "in Settings"
+    is_thing = kinds[first] == "A" or kinds[last : last + 1] == "s" or (is_common and before in cues.WITHIN)
+    if before in cues.PLACE_PREPOSITIONS and not is_thing:
         return (cues.NAME, 3) if second in cues.MADE_IN and before == "in" else (cues.GEO, 3)
-    if before in ("from", "to") and second in cues.TRAVEL_VERBS:
+    if before in ("from", "to") and second in cues.TRAVEL_VERBS and not is_common:
         return cues.GEO, 3
     if kinds[:first][-1:] in ("p", "o") and after == "," and " ".join(words[last + 1 : last + 2]).lower() in _PLACES:
         return cues.GEO, 4  # "of Akron, Ohio"

@@ -28,7 +28,7 @@ _ABBREVIATIONS = (
 )
 NAME_WITH_SIGNS = (
     r"(?<!\w)\.[A-Z]{2,}\b"  # .NET
-    r"|\b[A-Z]\w?(?:\+\+|[#*])(?!\w)"  # C++, C#, A*
+    r"|\b[A-Z]\w?(?:\+\+|[#*])(?!\w)|\b[A-Z]\w+\+{1,2}(?!\w)"  # C++, C#, A*, Disney+
     r"|\b[A-Z]{1,3}&[A-Z]{1,3}\b"  # AT&T
     r"|\b(?:[A-Z]\w+\.[A-Z]{2,}|[^\W\d_]\w*\.(?!(?:he|she|it|they|we|and|but|the|in|on|at|to|of|is|was|then|so|as|if|or"
     r"|for|by|an|no)\b)[a-z][a-z\d]{1,4})\b(?!\.\w)"  # ASP.NET, Socket.IO, Node.js
@@ -61,6 +61,8 @@ _LONGEST_NUMBERED_HEADING = 80  # characters
 _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
 FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
 """A title that is the name of a file."""
+_DRAWN_OUT = re.compile(r"(?:([^\Waeiou])\1+|(\w)\2{2,})$")
+_HUM = re.compile("(?=.{3})[bgp]?[fhmrs]{2,}t?$|m+$")
 _ROMAN = re.compile(r"^[IVX]{1,5}$")
 _BEFORE_QUOTE = " (-\"'"
 _CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
@@ -209,6 +211,16 @@ def singular(word: str) -> str:
     return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
 
 
+def _is_exclaimed(word: str) -> bool:
+    """Whether a word is an interjection, drawn out or repeated too, such as "Mm-hmm", "Ahh" and "Uh-huh"."""
+
+    def is_sound(part: str) -> bool:
+        plain = _DRAWN_OUT.sub(r"\1\2", part)
+        return plain in _EXCLAIMED or word_tag(plain) == "UH" or _HUM.match(part) is not None
+
+    return all(map(is_sound, word.split("-")))
+
+
 @functools.lru_cache(maxsize=1 << 17)
 def lower_kind(word: str) -> str:
     """Return the kind of a lower-case word."""
@@ -262,9 +274,9 @@ def _kind(word: str) -> str:
         return "R"
     if lower in CALENDAR:
         return "m"
-    if lower in word_list("demonyms") or lower.rsplit("-", 1)[-1] in _MADE_ADJECTIVE:
+    if lower in word_list("demonyms") or ("-" in lower and lower.rsplit("-", 1)[-1] in _MADE_ADJECTIVE):
         return "E"
-    if lower in _EXCLAIMED or lower in NUMBERS or len(word) == 1:
+    if lower in _EXCLAIMED or lower in NUMBERS or len(word) == 1 or (not word.isupper() and _is_exclaimed(lower)):
         return "D" if word == "A" else "z"
     if word.isupper() and len(word) > 1:
         if _ROMAN.match(word):

@@ -25,6 +25,7 @@ OF_HEADS = {
 PERSONAL_VERBS = word_list("cue_words:personal verbs")
 OCCUPATIONS = word_list("generic_roles") - word_list("cue_words:bodies")
 PLACE_PREPOSITIONS = word_list("cue_words:place prepositions")
+WITHIN = ("in", "into", "within")  # things, too: "in Settings"
 THING_VERBS = word_list("cue_words:verbs of things")
 THING_PREPOSITIONS = word_list("cue_words:prepositions of things")
 MADE_IN = word_list("cue_words:made in")

@@ -8,6 +8,7 @@ from graphrag_assets.text.languages import stem
 _CYRILLIC = re.compile("[а-яё]")
 _SURNAME = re.compile(r"(.+(?:ов|ев|ёв|ин|ын))(а|у|ым|е|ой|ых|ы)?$")
 _ADJECTIVE = re.compile(r"(.*[сц]к|.+н)(?:ий|ый|ого|ому|им|ым|ом|ая|ую|ой|ое|ие|ые|их|ых|ими|ыми)$")
+_DOUBLED = re.compile("нн$")  # "анной" has the stem "анн", "анна" the stem "ан"
 _OBLIQUE = re.compile(r"[уюеыи]$|[аеоыия][мх]$|^\w+[a-zß]e[nm] ")
 _MEN, _WOMEN = ("", "ым", "е"), ("а", "ой")
 _GERMAN = re.compile(
@@ -31,9 +32,8 @@ def russian_root(word: str) -> str:
     ['москв', 'петров', 'петр']
     """
     word = word.replace("ё", "е")
-    if match := _SURNAME.match(word) or _ADJECTIVE.match(word):
-        return match[1]
-    return stem(word, "ru")
+    match = _SURNAME.match(word) or _ADJECTIVE.match(word)
+    return _DOUBLED.sub("н", match[1] if match else stem(word, "ru"))
 
 
 def with_surname(first_name: str, surname: str) -> str:

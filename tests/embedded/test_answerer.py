@@ -137,6 +137,16 @@ def test_passages_ranked_by_meaning_are_close_without_a_common_word() -> None:
     assert answerer.respond("???", evidence, by_meaning=True).text == NO_ANSWER
 
 
+def test_lines_that_most_sources_repeat_but_for_numbers_are_no_answer() -> None:
+    letters = tuple(
+        Passage("Sources", year, "", f"The club met at {place}. To leave the club, write in {year}. © {year} The club.")
+        for year, place in ((2022, "the roof"), (2023, "the pond"), (2024, "the fence"))
+    )
+    assert respond("Where did the club meet in 2023?", *letters).count("[Data:") == 1
+    assert "the pond" in respond("Where did the club meet at the pond?", *letters)
+    assert "write" not in respond("What did the club do in 2023?", *letters)
+
+
 def test_a_question_about_everything_is_answered_by_the_weightiest_passages() -> None:
     reports = tuple(
         Passage("Reports", number, "", f"Report {number} speaks of its own subject.", weight)

@@ -32,6 +32,11 @@ def test_names_of_news_are_found_and_typed_right() -> None:
         ("File the 2023 Tax Return by April. Your 2022 Tax Return is late.", {"2023 Tax Return", "2022 Tax Return"}),
         ("They run Node.js 20 on Windows 11. Windows 11 runs it.", {"Node.js 20", "Windows 11"}),
         ("Apollo 11 landed. The crew of Apollo 13 came home.", {"Apollo 11", "Apollo 13"}),
+        ("Disney+ showed it. Then Yahoo! bought AT&T.", {"Disney+", "Yahoo", "AT&T"}),
+        ("She flew a Boeing 737/747. The Type A Pump broke.", {"Boeing 737/747", "Type A Pump"}),
+        ("Marks & Spencer paid. Like Zorvex, it is open.", {"Marks & Spencer", "Zorvex"}),
+        ("Anna Bell: Mm-hmm. Ahh.\n\nPeter Roe: Uh-huh. Shh!", {"Anna Bell", "Peter Roe"}),
+        ("Deze haven is oud. Zorvex grew.", {"Zorvex"}),
         ("They saw Arsenal 2 Everton 1, and Bruno Keller scored in 1996.", {"Arsenal", "Everton", "Bruno Keller"}),
         ("In 1866 Cyrus Field came. The London I know is gone.", {"Cyrus Field", "London"}),
         ("He left London in 1866. Then the wind turned.In spring he died.", {"London"}),
@@ -50,6 +55,8 @@ def test_dots_digits_and_years_belong_to_the_name_as_it_is_written(text: str, ex
         "In Kubernetes, pods run. We deployed Kubernetes. Kubernetes started them.",
         "The service was written in Rust and runs in Docker. Rust compiled it. Docker started it.",
         "Vite starts. API and CI failed.",
+        "It is in Settings, in Transactions and in Quorrin cultures. It comes in Assorted Colors. Go to Preferences.",
+        "Zorvex Slate exports notes. They use Zorvex.",
     ],
 )
 def test_products_and_firms_are_neither_persons_nor_places(text: str) -> None:
@@ -109,6 +116,14 @@ def test_words_that_repeat_in_a_column_or_label_a_value_are_no_names() -> None:
     assert "Zorvex" in types_of(f"{table}\nZorvex is a port. They saw Zorvex.")
 
 
+def test_levels_components_and_words_of_log_lines_are_no_names() -> None:
+    log = """17/06/09 20:10:40 INFO executor.Backend: Registered Handler for [TERM, HUP] of Ida Holm
+Jul  1 09:00:55 host-10 sshd(pam)[43]: Zorvex refused connection requests
+2016-09-28 04:30:30, Info CBS Loaded Servicing Stack"""
+    assert types_of(log) == {"Ida Holm": "PERSON"}
+    assert "Zorvex" in types_of("[2024-03-04, 12:04:11] Ida Holm: They love Zorvex.")
+
+
 def test_a_line_of_a_dialogue_without_content_is_neither_claim_nor_description() -> None:
     unit = extract_unit("**Nora Feld:** A hundred percent.\n\n**Nora Feld:** I bought 12 tons of barley in Lund.")
     assert [claim.description for claim in unit.claims] == ["Nora Feld: I bought 12 tons of barley in Lund."]
@@ -120,6 +135,10 @@ def test_german_and_russian_names_stand_in_the_nominative() -> None:
     assert set(types_of(german, "", "de")) == {"Europäische Union", "Niederfeld", "Oberfeld"}
     russian = "Он жил в Москве. Он любил Москву. Вчера Ивана Петрова видели в Самаре."
     assert types_of(russian, "", "ru") == {"Москва": "GEO", "Иван Петров": "PERSON", "Самара": "GEO"}
+    assert types_of("В Москве Анна Каренина ждала. О Анной Карениной писали.", "", "ru") == {
+        "Москва": "GEO",
+        "Анна Каренина": "PERSON",
+    }
 
 
 FAILING = SHARED_DATA / "failing"

@@ -119,9 +119,9 @@ def _are_articles(chat: list[_Message]) -> bool:
     return 2 * sum(len(text) > 2000 for _, text, _ in chat) > len(chat)
 
 
-def _first(item: Mapping[str, Any], field: str, read: Callable[[Any], Any]) -> Any:
+def _first(item: Mapping[str, Any], field: str, value_of: Callable[[Any], Any]) -> Any:
     """Return the first value of a field that has one."""
-    return next(filter(None, (read(item.get(name)) for name in _FIELDS[field].split())), "")
+    return next(filter(None, (value_of(item.get(name)) for name in _FIELDS[field].split())), "")
 
 
 def _message(item: Mapping[str, Any], names: Mapping[str, str]) -> _Message | None:

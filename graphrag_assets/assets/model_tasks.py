@@ -209,23 +209,29 @@ class IndexingTasks:
     def _of_batch(self, what: str) -> str:
         return f"{what} of batch {self.batch}" if self.batch else what
 
+    def first_request(self, unit: TextUnit, options: ExtractionOptions) -> ChatRequest:
+        """Return the request for the extraction of a text unit by itself."""
+        model, where = replace(self.model, batch=self.batch, unit=unit.id), (unit.document_date, unit.metadata)
+        return first_request(model, unit.text, options, *where, self._place(unit))
+
+    def _place(self, unit: TextUnit) -> str:
+        if self.settings.text_unit_context == "none":
+            return ""
+        return place_line(unit.headings, unit.text, unit.document_date)
+
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Yield extractions of text units, as they complete; short ones of a file are asked about in one request."""
         options, claims, model, units = self.extraction, self.settings.choices.claims, self.model, list(units)
-        placed = self.settings.text_unit_context != "none"
-        places = {unit.id: place_line(unit.headings, unit.text, unit.document_date) if placed else "" for unit in units}
-        packs = {unit.id: pack for pack in _packs(units, self.settings.tokenizer) for unit in pack.units}
+        packs = {unit.id: pack for pack in packs_of(units, self.settings.tokenizer) for unit in pack.units}
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             pack = packs[unit.id]
             if pack.answers is None:  # the first of them asks for all
-                for one in pack.units:
-                    task_model, where = replace(model, batch=self.batch, unit=one.id), (one.document_date, one.metadata)
-                    pack.requests[one.id] = first_request(task_model, one.text, options, *where, places[one.id])
+                pack.requests.update((one.id, self.first_request(one, options)) for one in pack.units)
                 pack.answers = asyncio.ensure_future(answers_together(model, pack.requests, options))
             answer = (await pack.answers).get(unit.id)
             extraction = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
-            texts = (unit.title, unit.headings, places[unit.id], unit.metadata, unit.text)
+            texts = (unit.title, unit.headings, self._place(unit), unit.metadata, unit.text)
             extraction = grounded(extraction, "\n".join(texts))
             return replace(extraction, claims=(await _embedded(unit)).claims) if claims == "embedded" else extraction
 
@@ -283,7 +289,7 @@ class IndexingTasks:
 
         async def unanswered(thing: Described) -> ChatRequest | None:
             request = whole_request(model, thing, options)
-            if request is None or await model.chat.known(request) or await model.chat.given_up(request):
+            if request is None or await model.chat.stored_answer(request) or await model.chat.given_up(request):
                 return None
             return request
 
@@ -345,7 +351,8 @@ class _Pack:
     answers: asyncio.Future[dict[str, Completion]] | None = None
 
 
-def _packs(units: Sequence[TextUnit], encoding: str) -> list[_Pack]:
+def packs_of(units: Sequence[TextUnit], encoding: str) -> list[_Pack]:
+    """Return the text units as they share requests: short ones of a file."""
     packs, room = list[_Pack](), 0
     for unit, n_tokens in zip(units, count_tokens([unit.text for unit in units], encoding), strict=True):
         if not packs or n_tokens > room or not unit.source or unit.source != packs[-1].units[0].source:

@@ -250,7 +250,7 @@ class ChatModel(ModelClient[ModelOptions]):
         hit = await self.ledger.get(key)
         if stored := self._valid(request, hit):
             return Answer(stored)
-        if request.parts and all([await self.known(part) for part in request.parts]):
+        if request.parts and all([await self.stored_answer(part) for part in request.parts]):
             return Answer(Completion("", from_ledger=True))
         messages, form = structured_output.with_schema(messages, request.response_model, mode)
         began, where = time.monotonic(), provider.address(self.options)
@@ -268,7 +268,7 @@ class ChatModel(ModelClient[ModelOptions]):
 
         Only failures before the first piece are retried; what turns out truncated or refused raises after the last.
         """
-        if (stored := await self.known(request)) and stored.text:
+        if (stored := await self.stored_answer(request)) and stored.text:
             yield stored.text
             yield await self.complete(request)
             return
@@ -306,7 +306,7 @@ class ChatModel(ModelClient[ModelOptions]):
             await self._put(request, self.key(request), reply.text, usage, trace.seconds)
         yield Completion(reply.text, usage=trace.paid)
 
-    async def known(self, request: ChatRequest) -> Completion | None:
+    async def stored_answer(self, request: ChatRequest) -> Completion | None:
         """Return the answer from the ledger, or None; nothing is sent."""
         return self._valid(request, await self.ledger.get(self.key(request)))
 

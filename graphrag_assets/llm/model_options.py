@@ -91,7 +91,7 @@ class ChatRequest:
 
     `parts`: requests that this one asks together. `split` gives their answers, by place, from the parsed answer; each
     is stored as the answer of its part, with a share of tokens and cost, and nothing is stored for the whole: the
-    answers are those that `known` gives for the parts.
+    answers are those that `stored_answer` gives for the parts.
     """
 
     task: str

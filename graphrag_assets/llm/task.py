@@ -51,7 +51,7 @@ class Chat(Protocol):
     async def complete(self, request: ChatRequest) -> Completion:
         """Return the answer to `request`, valid for its form. Raises ModelError."""
 
-    async def known(self, request: ChatRequest) -> Completion | None:
+    async def stored_answer(self, request: ChatRequest) -> Completion | None:
         """Return the answer that is paid for, or None; nothing is sent or counted."""
 
     async def given_up(self, request: ChatRequest) -> GivenUp | None:

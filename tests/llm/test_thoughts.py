@@ -56,7 +56,7 @@ def test_thoughts_are_not_streamed(lab: Lab, form: str) -> None:
     first = run(shown("Who?"))
     if form not in LATE:
         assert first == "Ada wrote the notes of 1843, in London."
-    assert run(lab.chat().known(ask("Who?"))).text == "Ada wrote the notes of 1843, in London."
+    assert run(lab.chat().stored_answer(ask("Who?"))).text == "Ada wrote the notes of 1843, in London."
     if form != "nested":  # a model without opening tags is known from then on
         assert run(shown("Who else?")) == "Ada wrote the notes of 1843, in London."
 

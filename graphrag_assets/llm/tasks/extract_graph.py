@@ -157,7 +157,7 @@ async def answers_together(
         Exception: what `chat` raises otherwise.
     """
     chat, several = model.chat, requests if len(requests) > 1 else {}
-    keys = [key for key, one in several.items() if not await chat.known(one) and not await chat.given_up(one)]
+    keys = [key for key, one in several.items() if not await chat.stored_answer(one) and not await chat.given_up(one)]
     if len(keys) < 2:
         return {}
     parts = tuple(requests[key] for key in keys)
@@ -176,7 +176,7 @@ async def answers_together(
         await chat.complete(replace(parts[0], messages=messages, response_model=form, parts=parts, split=split))
     except (InvalidAnswer, RequestRejected):
         return {}
-    return {key: answer for key in keys if (answer := await chat.known(requests[key]))}
+    return {key: answer for key in keys if (answer := await chat.stored_answer(requests[key]))}
 
 
 def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:

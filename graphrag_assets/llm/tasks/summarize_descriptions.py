@@ -135,7 +135,7 @@ async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatR
     tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
     messages = (*with_rules(parts[0].messages, rules.messages)[:1], Message(role="user", content="\n\n".join(tasks)))
     await model.chat.complete(replace(rules, task=SUMMARY.name, messages=messages, parts=parts, split=split))
-    answers = [await model.chat.known(part) for part in parts]
+    answers = [await model.chat.stored_answer(part) for part in parts]
     return {n: answer.parsed.description for n, answer in enumerate(answers) if answer}
 
 

@@ -45,12 +45,12 @@ async def ask_numbered(
         return answers
 
     requests = [request([n]) for n in range(len(texts))]
-    answers, usage = [await model.chat.known(one) for one in requests], Usage()
+    answers, usage = [await model.chat.stored_answer(one) for one in requests], Usage()
     if places := [n for n, answer in enumerate(answers) if answer is None]:
         parts = tuple(requests[n] for n in places)
         together = replace(request(places), parts=parts, split=split) if len(parts) > 1 else parts[0]
         usage = usage_of(await model.chat.complete(together))
-        answers = [await model.chat.known(one) for one in requests]
+        answers = [await model.chat.stored_answer(one) for one in requests]
     records = [getattr(answer.parsed, name) if answer else () for answer in answers]
     return [[one for one in of_text if one.id == 1] for of_text in records], usage
 

@@ -21,7 +21,7 @@ class ScriptedChat:
     requests: list[ChatRequest] = field(default_factory=list)
     answers: dict[str, Completion] = field(default_factory=dict)  # by messages
 
-    async def known(self, request: ChatRequest) -> Completion | None:
+    async def stored_answer(self, request: ChatRequest) -> Completion | None:
         return self.answers.get(str(request.messages))
 
     async def given_up(self, request: ChatRequest) -> None:

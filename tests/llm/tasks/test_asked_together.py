@@ -19,14 +19,14 @@ def test_what_was_answered_since_it_was_looked_for_is_not_paid_for_again(tmp_pat
         assert len(server.chats) == 1
 
         late, looked = chat_answerer(server, tmp_path), list[ChatRequest]()
-        known = type(late.chat).known
+        stored_answer = type(late.chat).stored_answer
 
         async def looked_too_early(self: object, request: ChatRequest) -> Completion | None:
             """As in another thread, which looked a moment before the answers were stored."""
             looked.append(request)
-            return None if len(looked) <= len(PASSAGES) else await known(self, request)
+            return None if len(looked) <= len(PASSAGES) else await stored_answer(self, request)
 
-        late.chat.__class__ = type("Late", (type(late.chat),), {"known": looked_too_early})
+        late.chat.__class__ = type("Late", (type(late.chat),), {"stored_answer": looked_too_early})
         again = asyncio.run(late.atest("What did the Niagara meet?", PASSAGES))
         assert len(server.chats) == 1
         assert again.sentences == answers.sentences

@@ -18,7 +18,6 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Finding, Planner, Point
 from graphrag_assets.contracts.plans import Plan, Step
-from graphrag_assets.embedded import in_conversation
 from graphrag_assets.query.ask import Ask, link_question
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
@@ -85,7 +84,7 @@ async def plan(ask: Ask[Any]) -> Plan:
         steps, each with variable and question. Without a chat model, one step, and a note that says so.
     """
     if not isinstance(ask.models.answerer, Planner):
-        question = re.sub("[{}]", "", in_conversation(ask.text, ask.form.history))
+        question = re.sub("[{}]", "", ask.text)
         return Plan(question=question, steps=(Step(variable="answer", question=question),), note=NO_PLANNER)
     planned = await ask.counted("plan", ask.models.answerer.aplan(ask.text, ask.form))
     ask.trace.notes.append(f"a plan of {len(planned.plan.steps)} steps")
@@ -100,7 +99,7 @@ async def build_context(ask: Ask[PlannedOptions]) -> Context:
     if planned.note:
         return await _context_of_one_step(ask)
     sections = tuple(section for each in await _take_all(ask, planned) for section in each.sections)
-    return Context("planned", ask.text, sections, ask.trace.seconds, ask.history)
+    return Context("planned", ask.text, sections, ask.trace.seconds)
 
 
 async def answer(ask: Ask[PlannedOptions]) -> Draft:
@@ -134,9 +133,8 @@ async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
 async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
     """All text units, if they are few."""
     await ask.embed(ask.question)
-    limit = ask.tokens_left
-    options = LocalOptions(max_context_tokens=limit, read_all_tokens=ask.options.read_all_tokens)
-    return await read_all(ask, options)
+    limit, whole = ask.options.max_context_tokens, ask.options.read_all_tokens
+    return await read_all(ask, LocalOptions(max_context_tokens=limit, read_all_tokens=whole))
 
 
 async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: Step, note: str = "") -> Draft:
@@ -221,7 +219,7 @@ async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section,
     """Return the context of a local search."""
     question = await link_question(ask, question.text, question)
     await ask.embed(question)
-    options = LocalOptions(max_context_tokens=ask.tokens_left, read_all_tokens=0)
+    options = LocalOptions(max_context_tokens=ask.options.max_context_tokens, read_all_tokens=0)
     return (await ask.in_thread(local_context, ask.reader, question, options, ask.scope)).sections
 
 

@@ -14,12 +14,13 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from graphrag_assets.contracts.answering import Answerer, AnswerOptions, Usage
+from graphrag_assets.embedded import in_conversation
 from graphrag_assets.query import query_models
-from graphrag_assets.query.context import Context, Section
+from graphrag_assets.query.context import Context
 from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.question import MAX_QUESTION_CHARACTERS, Question
-from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
+from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.results import Failure
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.settings import Settings
@@ -103,9 +104,7 @@ class Ask(Generic[OptionsOf]):
         text: the question as it was asked.
         scope: the rows that the filter allows.
         on_piece: takes the answer in pieces; None: it is requested from the model in one.
-        question: what retrieval looks for: the text and the earlier questions.
-        history: the turns that are part of the prompt.
-        form: the form of the answer.
+        question: what retrieval looks for.
     """
 
     method: str
@@ -117,46 +116,16 @@ class Ask(Generic[OptionsOf]):
     trace: Trace
     on_piece: Callable[[str], None] | None = None
     question: Question = field(init=False)
-    history: Section | None = field(init=False, default=None)
-    form: AnswerOptions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.prepare()
-
-    def prepare(self) -> None:
-        """Take the conversation and the form of the answer from the options."""
-        options, texts = self.options, [self.text]
-        if options.history is not None:
-            turns = ConversationHistory.of(options.history)
-            texts += turns.earlier_questions(options.conversation_history_max_turns)
-            if isinstance(options, CommonOptions):
-                self.history = turns.section(
-                    options.conversation_history_max_turns,
-                    options.conversation_history_user_turns_only,
-                    options.max_context_tokens // 2,
-                )
-        self.question = Question("\n".join(texts)[:MAX_QUESTION_CHARACTERS])
-        values = {f.name: getattr(options, f.name) for f in fields(AnswerOptions) if hasattr(options, f.name)}
-        values |= {
-            "history": self.history.text if self.history else "",
-            "by_meaning": self.reader.embedding is not None,
-        }
-        self.form = AnswerOptions(**values)
+        self.question = Question(self.text)
 
     @property
-    def tokens_left(self) -> int:
-        """The tokens that one call may read beside the history."""
-        options: Any = self.options
-        return max(options.max_context_tokens - (self.history.tokens if self.history else 0), 1)
-
-    @property
-    def options_within_budget(self) -> OptionsOf:
-        """The options with the tokens that the history leaves."""
-        if self.history is None:
-            return self.options
-        options: Any = self.options
-        within: OptionsOf = replace(options, max_context_tokens=self.tokens_left)
-        return within
+    def form(self) -> AnswerOptions:
+        """The form of the answer."""
+        names = (f.name for f in fields(AnswerOptions) if f.name != "history" and hasattr(self.options, f.name))
+        values = {name: getattr(self.options, name) for name in names}
+        return AnswerOptions(**values, by_meaning=self.reader.embedding is not None)
 
     async def in_thread(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -252,8 +221,8 @@ class Ask(Generic[OptionsOf]):
         self.options.callbacks.on_error(failure)
 
     def add_context(self, context: Context) -> Context:
-        """Return the context with the question and the history of this search; it is recorded."""
-        return self.add_step_context(replace(context, question=self.text, history=self.history))
+        """Return the context with the question of this search; it is recorded."""
+        return self.add_step_context(replace(context, question=self.text))
 
     def add_step_context(self, context: Context) -> Context:
         """Return the context of a step; it is recorded."""
@@ -285,18 +254,15 @@ async def link_question(ask: Ask[Any], text: str, question: Question) -> Questio
 
 
 async def rewrite_question(ask: Ask[Any]) -> None:
-    """Make a question understood without its conversation, by one request; nothing else needs the conversation then.
+    """Make a question understood without its conversation, by one request; nothing else reads the conversation.
 
-    Where the request fails or leaves the question as it is, the conversation stays a part of the search.
+    Where that leaves the question as it is, the earlier questions are searched for, too.
     """
-    options = ask.options
-    turns = ConversationHistory.of(options.history).section(
-        options.conversation_history_max_turns, user_turns_only=False, budget=options.max_context_tokens // 2
-    )
-    if turns is None:
+    history = ConversationHistory.of(ask.options.history).newest(ask.options.conversation_history_max_turns)
+    if not history.turns:
         return
-    form, lost = replace(ask.form, history=turns.text), "the question without its conversation"
+    form, lost = replace(ask.form, history=history.text), "the question without its conversation"
     rewritten = await ask.optional("rewrite", lost, ask.models.answerer.arewrite(ask.text, (), 0, form))
-    if rewritten and rewritten.question != ask.text:
-        ask.text, ask.options = rewritten.question, replace(options, history=None)
-        ask.prepare()
+    text = rewritten.question if rewritten else await asyncio.to_thread(in_conversation, ask.text, history.text)
+    searched = [text] if text != ask.text else [text, *reversed(history.questions)]
+    ask.text, ask.question = text, Question("\n".join(searched)[:MAX_QUESTION_CHARACTERS])

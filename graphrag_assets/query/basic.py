@@ -31,11 +31,9 @@ class BasicOptions(CommonOptions):
 
 
 async def build_context(ask: Ask[BasicOptions]) -> Context:
-    """Return the context of a basic search, within the tokens that the history leaves."""
+    """Return the context of a basic search."""
     await ask.embed(ask.question)
-    return ask.add_context(
-        await ask.in_thread(basic_context, ask.reader, ask.question, ask.options_within_budget, ask.scope)
-    )
+    return ask.add_context(await ask.in_thread(basic_context, ask.reader, ask.question, ask.options, ask.scope))
 
 
 async def answer(ask: Ask[BasicOptions]) -> Draft:

@@ -1,6 +1,5 @@
 """Selects the search method for a question by its kind: the model names it, or rules find it by the wording."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -50,7 +49,6 @@ async def answer_by_kind(ask: Ask[Any]) -> Draft:
         choice = replace(choice, method="lazy", reason=f"{choice.reason}; no model wrote the index's reports")
     method = SEARCH_METHODS[choice.method]
     ask.options, ask.method = _options_of(ask, method, choice.options), choice.method
-    await asyncio.to_thread(ask.prepare)  # the method's options shape the answer
     ask.trace.notes.append(f"{choice.method} search chosen")
     return replace(await method.answer(ask), choice=choice)
 

@@ -89,16 +89,12 @@ class Section:
 
 @dataclass(frozen=True, repr=False)
 class Context:
-    """The basis of an answer: the sections for a question, and the seconds from the question to them.
-
-    `history`: the turns of the conversation that fit; their tokens count, and they cannot be cited.
-    """
+    """The basis of an answer: the sections for a question, and the seconds from the question to them."""
 
     method: str
     question: str
     sections: tuple[Section, ...]
     seconds: float = 0.0
-    history: Section | None = None
 
     @property
     def text(self) -> str:
@@ -107,8 +103,8 @@ class Context:
 
     @property
     def tokens(self) -> int:
-        """Length of `text`, and of the history."""
-        return len(encode(self.text)) + (self.history.tokens if self.history else 0)
+        """Length of `text`."""
+        return len(encode(self.text))
 
     def __repr__(self) -> str:
         """Return the method, the question, and the rows of each section."""
@@ -117,7 +113,7 @@ class Context:
 
     def to_dict(self) -> dict[str, object]:
         """Return the context as plain data for JSON; its rows as numbers by section."""
-        rows = {name: sorted(numbers) for name, numbers in numbers_in_context(merged_frames(self.sections)).items()}
+        rows = {name: sorted(numbers) for name, numbers in numbers_in_context(self.frames).items()}
         plain = {"method": self.method, "question": self.question, "text": self.text, "tokens": self.tokens}
         return plain | {"rows": rows, "seconds": self.seconds}
 
@@ -128,7 +124,7 @@ class Context:
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
         """A frame per kind of section (reports, entities, …), with `in_context`; equal rows once."""
-        return merged_frames(self.sections, self.history)
+        return merged_frames(self.sections)
 
     @property
     def evidence(self) -> Evidence:
@@ -141,34 +137,30 @@ def numbers_in_context(frames: Mapping[str, pl.DataFrame]) -> dict[str, list[int
     return {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in frames.items()}
 
 
-def merged_frames(sections: Sequence[Section], history: Section | None = None) -> dict[str, pl.DataFrame]:
+def merged_frames(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:
     """Frames by name of the section, concatenated; a row is in the context if it is in one of the sections."""
     frames: dict[str, list[pl.DataFrame]] = {}
     for section in sections:
         frames.setdefault(section.name.lower(), []).append(section.frame)
-    merged = {
+    return {
         name: pl.concat(parts, how="diagonal_relaxed")
         .with_columns(pl.col("in_context").any().over("human_readable_id"))
         .unique("human_readable_id", keep="first", maintain_order=True)
         for name, parts in frames.items()
     }
-    return merged | ({history.name.lower(): history.frame} if history else {})
 
 
-def cited_frames(
-    sections: Sequence[Section], history: Section | None, cited: Mapping[str, Collection[int]]
-) -> dict[str, pl.DataFrame]:
-    """Return the frames of the sections with the flag `cited`, and that of the history.
+def cited_frames(sections: Sequence[Section], cited: Mapping[str, Collection[int]]) -> dict[str, pl.DataFrame]:
+    """Return the frames of the sections with the flag `cited`.
 
     Args:
         cited: numbers of the cited rows by name of the section.
     """
     numbers = {table.lower(): sorted(rows) for table, rows in cited.items()}
-    flagged = {
+    return {
         name: frame.with_columns(cited=pl.col("human_readable_id").is_in(numbers.get(name, [])) & pl.col("in_context"))
         for name, frame in merged_frames(sections).items()
     }
-    return flagged | ({history.name.lower(): history.frame} if history else {})
 
 
 def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:

@@ -154,14 +154,12 @@ async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
     if ask.options.links:
         ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
-    return await read_all(ask, replace(ask.options.local, max_context_tokens=ask.tokens_left))
+    return await read_all(ask, replace(ask.options.local, max_context_tokens=ask.options.max_context_tokens))
 
 
 async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:
-    """Return the reports nearest to `question`, within the tokens that the history leaves."""
-    return ask.add_context(
-        await ask.in_thread(primer_context, ask.reader, question, ask.options_within_budget, ask.scope)
-    )
+    """Return the reports nearest to `question`."""
+    return ask.add_context(await ask.in_thread(primer_context, ask.reader, question, ask.options, ask.scope))
 
 
 async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:

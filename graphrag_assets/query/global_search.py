@@ -125,8 +125,8 @@ class GlobalOptions(CommonOptions):
 
 
 async def build_context(ask: Ask[GlobalOptions]) -> Context:
-    """Return the reports in batches, each within the tokens that the history leaves."""
-    options = ask.options_within_budget
+    """Return the reports in batches, each within the token limit."""
+    options = ask.options
     if not options.dynamic:
         context = await ask.in_thread(global_context, ask.reader, ask.question, options, ask.scope)
     else:
@@ -147,7 +147,7 @@ async def answer(ask: Ask[GlobalOptions]) -> Draft:
         # Reports quote little of the text, and entities without relationships have none: if no report answers, the
         # text itself is read.
         await ask.embed(ask.question)
-        options = BasicOptions(k=_PASSAGES, max_context_tokens=ask.tokens_left)
+        options = BasicOptions(k=_PASSAGES, max_context_tokens=ask.options.max_context_tokens)
         text = await ask.in_thread(basic_context, ask.reader, ask.question, options, ask.scope)
         points += (await map_part(ask, "map", ask.text, ask.add_context(text).evidence)).points
         sections = (*sections, *text.sections)

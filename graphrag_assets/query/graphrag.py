@@ -17,7 +17,7 @@ from graphrag_assets.extras.lazy.search import LazyOptions
 from graphrag_assets.extras.planned import PlannedOptions, plan
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.query import local, query_models
-from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models, rewrite_question
+from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models
 from graphrag_assets.query.basic import BasicOptions
 from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, SearchMethod, answer_by_kind
 from graphrag_assets.query.citations import Citation
@@ -29,7 +29,7 @@ from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.local import LocalSearchOptions
 from graphrag_assets.query.option_types import options_of, takes
 from graphrag_assets.query.passages import RetrieveOptions, retrieve
-from graphrag_assets.query.question import Question
+from graphrag_assets.query.question import MAX_QUESTION_CHARACTERS, Question
 from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.question_task import AnswerStream, QuestionTask
 from graphrag_assets.query.respond import as_answer
@@ -38,6 +38,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
 METHODS = tuple(SEARCH_METHODS)
+_QUESTIONS_BEFORE = 6  # that the next questions are looked for with, the newest
 Result = TypeVar("Result")
 
 
@@ -310,7 +311,6 @@ class GraphRAG:
         draft = answer_by_kind if method == "ask" else SEARCH_METHODS[method].answer
 
         async def steps(ask: Ask[Any]) -> Answer:
-            await rewrite_question(ask)
             return replace(await as_answer(ask, await draft(ask)), question=question)
 
         return self._task(method, steps, question, options)
@@ -321,21 +321,18 @@ class GraphRAG:
 
     def _context(self, method: str, question: str, options: Mapping[str, object]) -> QuestionTask[Context]:
         named = _search_method(method, METHODS)
-
-        async def steps(ask: Ask[Any]) -> Context:
-            await rewrite_question(ask)
-            return await named.context(ask)
-
-        return self._task(method, steps, question, options_of(named.options, **options))
+        return self._task(method, named.context, question, options_of(named.options, **options))
 
     def _suggestions(
         self, history: History | str, count: int, options: Mapping[str, object]
     ) -> QuestionTask[list[str]]:
-        questions, before = split_history(history)
-        # The newest question is searched for; the earlier ones are its history.
+        turns = [history] if isinstance(history, str) else history or ()
+        if not isinstance(turns, ConversationHistory):
+            turns = [("user", turn) if isinstance(turn, str) else turn for turn in turns]
+        questions = ConversationHistory.of(turns).questions
         steps = partial(suggest, questions_before=questions, count=count)
-        local_options = options_of(LocalSearchOptions, **{"history": before, **options})
-        return self._task("local", steps, questions[-1] if questions else "?", local_options)
+        searched = "\n".join(reversed(questions[-_QUESTIONS_BEFORE:]))[:MAX_QUESTION_CHARACTERS] or "?"
+        return self._task("local", steps, searched, options_of(LocalSearchOptions, **options))
 
 
 def _search_method(name: str, names: Sequence[str]) -> SearchMethod:
@@ -361,17 +358,6 @@ async def suggest(ask: Ask[local.LocalSearchOptions], questions_before: Sequence
     questions, usage = await ask.models.answerer.aquestions(questions_before, evidence, count, ask.form)
     ask.trace.add("questions", usage)
     return list(questions)
-
-
-def split_history(history_or_question: History | str) -> tuple[list[str], ConversationHistory]:
-    """Return the questions of a conversation, and the turns before the last question."""
-    turns = [history_or_question] if isinstance(history_or_question, str) else history_or_question
-    if not isinstance(turns, ConversationHistory):
-        turns = [("user", turn) if isinstance(turn, str) else turn for turn in turns or ()]
-    history = ConversationHistory.of(turns)
-    places = [place for place, turn in enumerate(history.turns) if turn.role == "user"]
-    before = ConversationHistory(history.turns[: max(places, default=0)])
-    return [history.turns[place].content for place in places], before
 
 
 def _top_reports(ask: Ask[local.LocalSearchOptions]) -> Evidence:

@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import polars as pl
-
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.context import Layout, Section, fill
+from graphrag_assets.text.words import cut_text, encode
 
-HISTORY = Layout("Conversation History", {"turn": "role", "content": "content"}, title="role", text="content")
+_MAX_TOKENS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +43,28 @@ class ConversationHistory:
         text = getattr(answer, "answer", answer)
         self.turns += [Turn("user", question), Turn("assistant", str(text))]
 
-    def newest(self, max_turns: int, user_turns_only: bool) -> list[Turn]:
-        """Return the turns of the last `max_turns` questions, the newest first."""
-        newest: list[Turn] = []
-        questions = 0
+    def newest(self, max_questions: int) -> "ConversationHistory":
+        """Return the turns from the last `max_questions` questions on."""
+        places = [place for place, turn in enumerate(self.turns) if turn.role == "user"]
+        first = places[-max_questions] if 0 < max_questions <= len(places) else 0
+        return ConversationHistory(self.turns[first:] if max_questions else [])
+
+    @property
+    def questions(self) -> list[str]:
+        """The user's turns."""
+        return [turn.content for turn in self.turns if turn.role == "user"]
+
+    @property
+    def text(self) -> str:
+        """A line per turn: as many of the newest as fit 3,000 tokens."""
+        lines, left = list[str](), _MAX_TOKENS
         for turn in reversed(self.turns):
-            if questions == max_turns:
+            line = cut_text(f"{turn.role}: {' '.join(turn.content.split())}", left)
+            if not line:
                 break
-            questions += turn.role == "user"
-            if turn.role == "user" or not user_turns_only:
-                newest.append(turn)
-        return newest
-
-    def earlier_questions(self, max_turns: int) -> list[str]:
-        """Return the user's last `max_turns` turns, the newest first."""
-        return [turn.content for turn in self.newest(max_turns, user_turns_only=True)]
-
-    def section(self, max_turns: int, user_turns_only: bool, budget: int) -> Section | None:
-        """As many of the newest turns as fit `budget` tokens, in their order; None if there are none."""
-        turns = self.newest(max_turns, user_turns_only)
-        if not turns:
-            return None
-        frame = pl.DataFrame(
-            {
-                "human_readable_id": range(len(turns)),
-                "role": [turn.role for turn in turns],
-                "content": [" ".join(turn.content.split()) for turn in turns],
-            }
-        )
-        section = fill(HISTORY, frame, budget)
-        text = "\n".join(f"{turn.title}: {turn.text}" for turn in reversed(section.passages))
-        return Section(HISTORY.name, section.frame, (), text, section.tokens)
+            lines.append(line)
+            left -= len(encode(line)) + 1
+        return "\n".join(reversed(lines))
 
 
 History = ConversationHistory | Sequence[Turn | tuple[str, str] | Mapping[str, str]] | None

@@ -81,12 +81,10 @@ class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
 
 
 async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
-    """Return the context of a local search, within the tokens that the history leaves."""
+    """Return the context of a local search."""
     ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
-    return ask.add_context(
-        await ask.in_thread(local_context, ask.reader, ask.question, ask.options_within_budget, ask.scope)
-    )
+    return ask.add_context(await ask.in_thread(local_context, ask.reader, ask.question, ask.options, ask.scope))
 
 
 async def answer(ask: Ask[LocalSearchOptions]) -> Draft:

@@ -41,9 +41,8 @@ class QuestionOptions(Options):
     """Options of every question, answered or not.
 
     Args:
-        history: earlier turns of the conversation. The newest are used: at most those of
-            `conversation_history_max_turns` questions, in at most half of the token limit; only the user's turns
-            if `conversation_history_user_turns_only`. They also help to find passages.
+        history: earlier turns of the conversation, without which the question is rewritten to be understood.
+        conversation_history_max_turns: number of earlier questions that are read, the newest.
         filter: limits the search to a part of the index.
         batches, documents, metadata, entity_types, relationship_types, as_of, since: a filter given as single options.
             None is no condition; an empty list allows nothing.
@@ -54,7 +53,6 @@ class QuestionOptions(Options):
 
     history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
     conversation_history_max_turns: types.Count = 5
-    conversation_history_user_turns_only: types.Flag = True
     filter: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
     batches: types.OptionalTexts = None
     documents: types.OptionalTexts = None

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError, QueryTimeout
 from graphrag_assets.llm.event_loop import is_current, submit
-from graphrag_assets.query.ask import Ask, Models, Trace
+from graphrag_assets.query.ask import Ask, Models, Trace, rewrite_question
 from graphrag_assets.query.citations import Citation, given_by, references, resolve
 from graphrag_assets.query.filters import scope_of
 from graphrag_assets.query.question_options import QuestionOptions
@@ -63,6 +63,7 @@ class QuestionTask(Generic[Result]):
                     annotate({"graphrag.publication": ask.reader.publication})
                     for line in ask.scope.missing:
                         ask.add_error(Failure("filter", "a name in the filter", line))
+                    await rewrite_question(ask)
                     result = await self.steps(ask)
                 annotate({"graphrag.cost_usd": sum(usage.cost for usage in trace.usage.values())})
             return result

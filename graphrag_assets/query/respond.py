@@ -97,7 +97,7 @@ def _answer(ask: Ask[Any], draft: Draft) -> Answer:
         answer=f"{draft.text}\n\n{draft.note}" if draft.note else draft.text,
         citations=citations,
         unresolved=list(ask.trace.unresolved | dict.fromkeys(lost)),
-        context=cited_frames(draft.sections, ask.history, given_by(references(draft.text))),
+        context=cited_frames(draft.sections, given_by(references(draft.text))),
         usage=ask.trace.usage,
         seconds=ask.trace.seconds,
         model=ask.models.answerer.model,

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.context import Layout, Section, columns, fill, fill_sections
-from graphrag_assets.query.history import HISTORY
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
 from graphrag_assets.text.words import tokenizer
 
@@ -93,7 +92,7 @@ def test_sections_of_a_group_share_what_those_before_them_leave() -> None:
     assert abs(other.tokens - 600) < 15
 
 
-@pytest.mark.parametrize("layout", [REPORTS, ENTITIES, RELATIONSHIPS, CLAIMS, SOURCES, HISTORY])
+@pytest.mark.parametrize("layout", [REPORTS, ENTITIES, RELATIONSHIPS, CLAIMS, SOURCES])
 @pytest.mark.parametrize("more", ["", "document_date", "hop"])
 def test_headings_are_counted_as_the_tokenizer_counts_them(layout: Layout, more: str) -> None:
     layout = replace(layout, by_heading={**layout.by_heading, **columns(more)})

@@ -4,6 +4,7 @@ import pytest
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import ConversationHistory, GraphRAG, Turn
+from graphrag_assets.text.words import tokenizer
 
 TALK = ConversationHistory([Turn("user", "A?"), Turn("assistant", "a."), Turn("user", "B?"), Turn("assistant", "b.")])
 
@@ -27,12 +28,12 @@ def test_invalid_history_is_rejected_with_an_example(rag: GraphRAG, given: objec
         rag.local("Who?", history=given)
 
 
-def test_history_and_context_share_the_budget(rag: GraphRAG) -> None:
-    history = [("user", f"What about the Niagara in the year {year}?") for year in range(1850, 1860)]
-    for budget in (60, 150, 400):
-        context = rag.context(
-            "local", "Where is Valentia?", history=history, max_context_tokens=budget, conversation_history_max_turns=9
-        )
-        assert context.tokens <= budget
-        assert context.history is not None
-        assert context.history.tokens <= budget // 2
+def test_the_newest_turns_are_read_as_lines_of_at_most_3000_tokens() -> None:
+    assert TALK.newest(1).text == "user: B?\nassistant: b."
+    assert TALK.newest(5).turns == TALK.turns
+    assert TALK.newest(0).text == ""
+    long = ConversationHistory([Turn("user", "A?"), Turn("assistant", "The ship sailed. " * 2_000), Turn("user", "B?")])
+    first, last = long.text.split("\n")
+    assert first.startswith("assistant: The ship sailed.")
+    assert last == "user: B?"
+    assert 2_900 < len(tokenizer().encode_ordinary(long.text)) <= 3_000

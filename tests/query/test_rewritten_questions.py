@@ -59,10 +59,10 @@ def test_one_request_reads_the_conversation_and_all_others_the_rewritten_questio
     assert answer.usage["rewrite"].calls >= 1
 
 
-def test_where_the_request_fails_the_conversation_is_part_of_the_search(
+def test_where_the_request_fails_rules_add_the_subject_of_the_conversation(
     modeled: GraphRAG, server: OpenAIServer
 ) -> None:
     server.content = says(text=SAID, SubQuestions="no JSON at all")
     answer = modeled.local(FOLLOW_UP, history=HISTORY)
-    assert "Which ship met the Agamemnon?" in messages(server)[-1]
+    assert messages(server)[-1].endswith(f"Agamemnon — {FOLLOW_UP}")
     assert [failure.part for failure in answer.errors] == ["rewrite"]

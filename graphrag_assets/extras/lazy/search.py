@@ -13,7 +13,7 @@ from itertools import accumulate
 import polars as pl
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.contracts.answering import NO_ANSWER, Passage, Rewritten
+from graphrag_assets.contracts.answering import NO_ANSWER, Passage
 from graphrag_assets.embedded import QuestionAnalysis
 from graphrag_assets.extras.lazy.exploration import (
     Exploration,
@@ -77,9 +77,8 @@ async def build_context(ask: Ask[LazyOptions]) -> Context:
 
 async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
     """Return the context, and the relevance tests that found it; see `Answer.tests`."""
-    rewritten = await _rewritten(ask)
-    ranking = await _ranking(ask, rewritten)
-    exploration = await _explore(ask, rewritten.question, ranking)
+    ranking = await _ranking(ask, await _sub_questions(ask))
+    exploration = await _explore(ask, ranking)
     ask.trace.notes.append(f"{len(exploration.tests)} text units tested, {len(exploration.hits)} relevant")
 
     def results() -> tuple[list[Section], pl.DataFrame]:
@@ -110,24 +109,22 @@ async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.Data
         return Draft(text, context.sections, {})
 
     def closest() -> Section:
-        return fill(SOURCES.with_dates(ask.reader), sources(ask.reader, tested, ask.scope), ask.tokens_left)
+        texts = sources(ask.reader, tested, ask.scope)
+        return fill(SOURCES.with_dates(ask.reader), texts, ask.options.max_context_tokens)
 
     return await respond(ask, replace(context, sections=(await ask.in_thread(closest),)))
 
 
-async def _rewritten(ask: Ask[LazyOptions]) -> Rewritten:
-    """Return the question, understood by itself, and the questions that it consists of."""
+async def _sub_questions(ask: Ask[LazyOptions]) -> Sequence[str]:
+    """Return the questions that the question consists of, in the words of the index."""
     ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
     if not ask.options.subqueries:
-        return Rewritten(ask.text)
+        return ()
     concepts = await ask.in_thread(_concepts, ask)
     call = ask.models.answerer.arewrite(ask.text, concepts, ask.options.subqueries, ask.form)
     rewritten = await ask.optional("rewrite", "the questions that the question consists of", call)
-    if rewritten is None:
-        return Rewritten(ask.text)
-    # Without a conversation the question stays as it is: the verdicts stored for it hold, whatever else is rewritten.
-    return rewritten if ask.history else replace(rewritten, question=ask.text)
+    return rewritten.questions if rewritten else ()
 
 
 def _concepts(ask: Ask[LazyOptions]) -> list[str]:
@@ -136,10 +133,10 @@ def _concepts(ask: Ask[LazyOptions]) -> list[str]:
     return entity_rows(ask.reader, numbers, ask.scope)["title"].to_list()
 
 
-async def _ranking(ask: Ask[LazyOptions], rewritten: Rewritten) -> list[int]:
-    """Text units by the fused rankings of the question and of the questions that it was rewritten into."""
-    questions = [ask.question, *map(Question, rewritten.questions)]
-    if rewritten.questions:
+async def _ranking(ask: Ask[LazyOptions], sub_questions: Sequence[str]) -> list[int]:
+    """Text units by the fused rankings of the question and of the questions that it consists of."""
+    questions = [ask.question, *map(Question, sub_questions)]
+    if sub_questions:
         await ask.embed(*questions[1:])
 
     def rankings() -> list[list[int]]:
@@ -149,9 +146,9 @@ async def _ranking(ask: Ask[LazyOptions], rewritten: Rewritten) -> list[int]:
     return fuse(first, *others)[:RANKED] if others else first
 
 
-async def _explore(ask: Ask[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
+async def _explore(ask: Ask[LazyOptions], ranking: Sequence[int]) -> Exploration:
     options, reader, scope = ask.options, ask.reader, ask.scope
-    levels, rarity = await ask.in_thread(lambda: (n_levels(reader), _rarity(reader, question)))
+    levels, rarity = await ask.in_thread(lambda: (n_levels(reader), _rarity(reader, ask.text)))
 
     def communities(exploration: Exploration, level: int) -> Awaitable[dict[int, list[int]]]:
         return ask.in_thread(communities_of_level, reader, level, ranking, exploration, scope)
@@ -159,7 +156,7 @@ async def _explore(ask: Ask[LazyOptions], question: str, ranking: Sequence[int])
     def neighbors(units: list[int]) -> Awaitable[list[int]]:
         return ask.in_thread(neighbors_of, reader, units, options.neighbors, scope)
 
-    test = partial(_verdicts, ask, question, rarity)
+    test = partial(_verdicts, ask, ask.text, rarity)
     exploration = Exploration(options.budget, options.batch, options.deeper_after, test, communities)
     await exploration.run(ranking, levels, neighbors if options.neighbors else None)
     return exploration
@@ -205,7 +202,7 @@ def _rarity(reader: Reader, question: str) -> dict[str, float]:
 def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
     """Return the relevant text units in sections within the token limit: those of a community and a document adjoin."""
     units = exploration.hits
-    layout, limit = SOURCES.with_dates(ask.reader), ask.tokens_left
+    layout, limit = SOURCES.with_dates(ask.reader), ask.options.max_context_tokens
     of_unit = ask.reader.rows(
         """
         SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)

@@ -294,11 +294,6 @@ class Settings(BaseSettings):
         pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
         description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
     )
-    block_worse: bool = Field(
-        False,
-        description="Keep a new publication from readers if searches find less of the passages of questions.jsonl in "
-        "the data folder than before; otherwise a warning is logged. Without that file nothing is measured.",
-    )
 
     @field_validator("file_pattern")
     @classmethod
@@ -496,7 +491,7 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {"data", "input", "ledger_url", "automation", "memory_limit", "block_worse"}
+        where = {"data", "input", "ledger_url", "automation", "memory_limit"}
         in_force = {"chunk_size": self.max_unit_tokens, "method": self.method_in_force, "claims": self.choices.claims}
         settings = self.model_dump(exclude=where) | in_force
         return {name: None if value is None else without_credentials(str(value)) for name, value in settings.items()}

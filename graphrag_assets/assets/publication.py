@@ -5,7 +5,6 @@ A run would change nothing if the digest of its inputs is that of what the last 
 
 import contextlib
 import logging
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -47,7 +46,7 @@ def update_publication(index: Index, run_id: str) -> Publication:
     If another run has changed batches since a stage has read them, this is left to that run.
 
     Raises:
-        CheckError: a blocking check failed, or searches find less than before and GRAPHRAG_BLOCK_WORSE is set.
+        CheckError: a blocking check failed.
     """
     with index.working.connect() as connection:
         stages = stages_behind(connection)
@@ -67,13 +66,7 @@ def update_publication(index: Index, run_id: str) -> Publication:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_runs(connection)
 
-    def judge(candidate: Path) -> None:
-        if settings.questions_file.is_file():
-            from graphrag_assets.extras.evaluation.gate import check_candidate
-
-            check_candidate(settings, candidate)
-
-    publication = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings), judge=judge)
+    publication = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings))
     with index.working.transaction() as connection:
         record_inputs(connection, "published", inputs_of(connection), run_id)
     return publication

@@ -6,7 +6,7 @@ publication is written.
 """
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -143,9 +143,6 @@ def publication_shape() -> str:
     return hashlib.md5("".join(shape).encode()).hexdigest()
 
 
-Judge = Callable[[Path], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Publication:
     """A published file: its number, its path, whether this call made it, and the rows of each table."""
@@ -163,13 +160,11 @@ def publish(
     keep: int = 3,
     llm_calls: pl.DataFrame | None = None,
     always: bool = False,
-    judge: Judge | None = None,
 ) -> Publication:
     """Publish the working database into `index_folder`; keep the last `keep` publications.
 
     `llm_calls`: the ledger's entries, as `Ledger.frame` returns them; they become the table llm_calls.
     `always`: write a new file even if its content is that of the newest publication.
-    `judge`: called with the new file before readers see it; if it raises, nothing is published.
     """
     with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
         numbers = kept_publications(index_folder)
@@ -180,13 +175,14 @@ def publish(
         is_known = working.read(same, {"number": number - 1, "digest": digest}).item()
         if is_known and not always and (whole := _whole(working, index_folder, numbers)):
             return whole
-        with replacing(path) as draft:
-            with working.connect() as connection, opened(connection, draft, "published", _options(working)):
-                row = fill(connection, number, digest, llm_calls)
-                rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
-                connection.execute("CHECKPOINT published")
-            if judge:
-                judge(draft)
+        with (
+            replacing(path) as draft,
+            working.connect() as connection,
+            opened(connection, draft, "published", _options(working)),
+        ):
+            row = fill(connection, number, digest, llm_calls)
+            rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
+            connection.execute("CHECKPOINT published")
         point_to(index_folder, number)
         with working.transaction() as connection:
             record(connection, row)

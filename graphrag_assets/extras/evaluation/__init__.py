@@ -1,1 +1,1 @@
-"""Evaluation: recall and right answers on the user's questions, and a check before each publication."""
+"""Evaluation: recall and right answers on the user's questions, and a check of each publication."""

@@ -1,24 +1,19 @@
-"""Compares a publication with the one before it by recall on the user's questions, before readers see it.
+"""Compares a publication with the one before it by recall on the user's questions.
 
 A method is worse if its mean recall@5 over the questions that both publications have has fallen by more than two points
 and the paired bootstrap gives p < 0.05.
 """
 
-import logging
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from graphrag_assets.errors import CheckError, GraphRAGError, OtherVersionError
 from graphrag_assets.extras.evaluation.evaluate import evaluate
 from graphrag_assets.extras.evaluation.questions import load_questions
 from graphrag_assets.extras.evaluation.retrieval import paired
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.index_files import current_number, publication_file
-
-log = logging.getLogger(__name__)
 
 MAX_LOSS = 0.02
 MAX_P = 0.05
@@ -69,32 +64,3 @@ def compare(settings: Settings, before: Path, after: Path) -> Comparison:
             lost = [one for one in common if new_values[one] < old_values[one]]
             changes.append(Change(method, fmean(pair[0]), fmean(pair[1]), paired(*pair).p_worse, lost))
     return Comparison(changes, len(common), second.problems)
-
-
-def check_candidate(settings: Settings, candidate: Path) -> None:
-    """Judge a file before it is published.
-
-    Raises:
-        CheckError: it is worse, or could not be measured, and GRAPHRAG_BLOCK_WORSE is set.
-    """
-    accepted = current_number(settings.index_folder)
-    if accepted is None or not (before := publication_file(settings.index_folder, accepted)).is_file():
-        return
-    try:
-        comparison = compare(settings, before, candidate)
-        for problem in comparison.problems:
-            log.warning("Not measured: %s", problem)
-        worse = " ".join(str(change) for change in comparison.changes if change.is_worse)
-        said = f"Worse than publication {accepted}: {worse}" if worse else ""
-    except OtherVersionError:
-        return  # there is nothing to compare with
-    except GraphRAGError as error:
-        said = f"The new publication could not be measured. {error}"
-    if not said:
-        return
-    if settings.block_worse:
-        raise CheckError(
-            f"Not published: readers keep publication {accepted}. {said} If this is intended, publish with "
-            "GRAPHRAG_BLOCK_WORSE=false."
-        )
-    log.warning("%s", said)

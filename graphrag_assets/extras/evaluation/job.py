@@ -72,7 +72,7 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
         name=CHECK,
         description="By no search method is recall@5 on the questions of questions.jsonl in the data folder worse than "
         f"in the publication before: by more than {100 * MAX_LOSS:g} points with p < {MAX_P:g}. Without the file "
-        "nothing is measured. GRAPHRAG_BLOCK_WORSE keeps worse publications from readers.",
+        "nothing is measured. The job rollback gives readers the earlier publication.",
         required_resource_keys=needs(names),
     )
     @masked
@@ -92,6 +92,8 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
             context.log.warning("Not measured: %s", error)
             problem = {"not_measured": dg.MetadataValue.json([str(error)])}
             return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, metadata=problem)
+        for worse in (change for change in comparison.changes if change.is_worse):
+            context.log.warning("Worse than publication %d: %s", earlier[-1], worse)
         lost = pl.DataFrame(
             [(c.method, one) for c in comparison.changes for one in c.lost], ["method", "lost"], orient="row"
         )

@@ -47,10 +47,7 @@ def macros_sql() -> str:
     values = {
         "{unspaced}": _re2(text.UNSPACED),
         "{optional_marks}": _re2(text.OPTIONAL_MARKS),
-        "{invisible}": _re2("".join(map(chr, text.INVISIBLE))),
         "{possessive}": literal(text.POSSESSIVE),
-        "{wide}": literal("".join(map(chr, range(0xFF01, 0xFF5F)))),
-        "{narrow}": literal("".join(map(chr, range(0x21, 0x7F)))),
         "{accented}": "".join(accented),
         "{plain}": "".join(accented.values()),
     }

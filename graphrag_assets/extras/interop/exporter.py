@@ -61,14 +61,11 @@ def _draft_beside(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def published(index: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection with views of one publication: v3_* are GraphRAG 3's tables, graph_* those of a property
-    graph.
-    """
+    """Yield a connection that uses a publication, with the views of `sql/property_graph.sql`."""
     path = CurrentPublication(index).reader().path
     with attached(published=path) as connection:
         connection.execute("USE published")
-        for name in ("graphrag3", "property_graph"):
-            connection.execute(files("graphrag_assets.extras.interop").joinpath(f"sql/{name}.sql").read_text())
+        connection.execute(files("graphrag_assets.extras.interop").joinpath("sql/property_graph.sql").read_text())
         yield connection
 
 
@@ -76,7 +73,7 @@ def _graphrag(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, 
     target.mkdir()
     rows = {}
     for name in TABLES:
-        copy = f"COPY (FROM v3_{name}) TO {literal(target / f'{name}.parquet')} (FORMAT parquet)"
+        copy = f"COPY (FROM graphrag_v3.{name}) TO {literal(target / f'{name}.parquet')} (FORMAT parquet)"
         ((rows[name],),) = connection.execute(copy).fetchall()
     return rows
 

@@ -1,4 +1,5 @@
--- The tables of Microsoft GraphRAG 3: its columns in its order and types, names in capitals as it writes them.
+-- The tables of Microsoft GraphRAG 3: its columns in its order and types. As it writes them, names are in capitals, and what
+-- is unknown is NONE.
 
 CREATE SCHEMA IF NOT EXISTS graphrag_v3;
 
@@ -31,7 +32,11 @@ SELECT id, human_readable_id, community, level, parent, children, title, summary
        full_content_json, period, size
 FROM main.community_reports ORDER BY community;
 
+-- Dates as GraphRAG asks its models for them.
 CREATE OR REPLACE VIEW graphrag_v3.covariates AS
-SELECT id, human_readable_id, covariate_type, type, description, upper(subject_id) AS subject_id,
-       upper(object_id) AS object_id, status, start_date, end_date, source_text, text_unit_id
+SELECT id, human_readable_id, covariate_type, coalesce(type, 'NONE') AS type, description,
+       upper(subject_id) AS subject_id, coalesce(upper(object_id), 'NONE') AS object_id, status,
+       coalesce(if(length(start_date) = 10, start_date || 'T00:00:00', start_date), 'NONE') AS start_date,
+       coalesce(if(length(end_date) = 10, end_date || 'T00:00:00', end_date), 'NONE') AS end_date,
+       coalesce(source_text, 'NONE') AS source_text, text_unit_id
 FROM main.covariates ORDER BY human_readable_id;

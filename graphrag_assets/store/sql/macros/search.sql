@@ -1,25 +1,10 @@
--- How titles and questions are compared: what graphrag_assets/text/words.py does, but for compatibility forms other than
--- full-width ones and the Thai am (ligatures, half-width kana) and inflected forms that no text has.
+-- Titles and questions are compared without what rarely differs: what graphrag_assets/text/words.py does, but for rare
+-- characters.
 
-CREATE MACRO own.lower_letters(text) AS translate(replace(replace(lower(replace(translate(
-    replace(nfc_normalize(text), 'ำ', 'ํา'), {wide}, {narrow}), 'İ', 'i')), 'i̇', 'i'), 'ß', 'ss'), 'ς', 'σ');
+CREATE MACRO own.lower_letters(text) AS replace(replace(lower(replace(nfc_normalize(text), 'İ', 'i')), 'ß', 'ss'), 'ς', 'σ');
 
-CREATE MACRO own.title_key(title) AS (
-    SELECT CASE WHEN regexp_matches(f.written, '^__[A-Za-z0-9][A-Za-z0-9_]*__$') THEN lower(f.written) ELSE
-           trim(translate(regexp_replace(regexp_replace(trim(
-               regexp_replace(regexp_replace(
-                   trim(regexp_replace(f.folded, '[\s\x0b\x1c-\x1f\x85\x{2028}\x{2029}\x{1680}]+', ' ', 'g')),
-                   '(^|[^\p{L}\p{N}_*])\*{1,3}([^ *](?:[^*]*[^ *])?)\*{1,3}', '\1\2', 'g'),
-                   '(^|[^\p{L}\p{N}_*])\*+', '\1', 'g'),
-               '"''`´‘’‚‛“”„‟«»‹›_ '), '(["”“»«*])[''’]s$', '\1'), '’s$', '''s'), '"“”„«»', ''), '"''`´‘’‚‛“”„‟«»‹›_ ') END
-    FROM (SELECT own.lower_letters(translate(regexp_replace(
-              regexp_replace(g._g_titled::VARCHAR, '[{invisible}]', '', 'g'),
-              '([\p{L}\p{N}_])([⁰¹²³⁴-⁹]+)', '\1^\2', 'g'), '⁰¹²³⁴⁵⁶⁷⁸⁹', '0123456789')) AS folded, g._g_titled::VARCHAR AS written
-          FROM (SELECT title AS _g_titled) g) f
-);
-CREATE OR REPLACE MACRO title_key(title) AS own.title_key(title);
-COMMENT ON MACRO title_key IS
-    'The key under which titles are compared: case-folded, spaces and quotes trimmed, no invisible characters.';
+CREATE MACRO own.title_key(title) AS trim(regexp_replace(
+    translate(own.lower_letters(title::VARCHAR), '’‘"“”„«»', ''''''), '\s+', ' ', 'g'), ' ''');
 
 -- Scripts that are written without spaces as overlapping pairs of characters with spaces between.
 CREATE MACRO own.space_bigrams(text) AS (

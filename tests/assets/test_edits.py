@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.assets import reports
-from graphrag_assets.pipeline import incremental_leiden
 from tests.comparison import index_all
-
-
-@pytest.fixture(autouse=True)
-def any_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incremental_leiden, "FRESH_SHARE", 10.0)
 
 
 def test_a_sentence_about_a_hub_reads_no_reports_of_its_neighbors(start_with, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,12 @@ Nothing here raises for bad input: a problem has its remedy, and the rest of the
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any, Protocol
 
 from graphrag_assets.contracts.records import ENCODING
-from graphrag_assets.reading.chats import json_chats, whatsapp_record
+from graphrag_assets.reading.chats import whatsapp_record
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.source_records import (
     PASSWORD,
@@ -22,7 +21,7 @@ from graphrag_assets.reading.source_records import (
     metadata_json,
     without_base64,
 )
-from graphrag_assets.reading.tables import json_lines, json_table, parse_json, read_text_table, table_records
+from graphrag_assets.reading.tables import read_delimited, read_json
 from graphrag_assets.reading.text_files import first_heading, subtitle_record, text_record
 
 _ENDINGS = {
@@ -121,13 +120,8 @@ class RefusedKind(Problem):
     """A file of a kind that has no text, which `error` names in the singular."""
 
 
-class Converter(Protocol):
-    """Reads files of formats that may expand to gigabytes or crash their library, given their bytes.
-
-    `column` is the text column of tables.
-    """
-
-    def __call__(self, data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]: ...
+Converter = Callable[[bytes, str, str, LoadOptions], list[Record | Problem]]
+"""Reads files that may expand to gigabytes or crash their library, given bytes, format and text column of tables."""
 
 
 def _ending(path: str) -> str:
@@ -225,24 +219,12 @@ def read_records(
 
 def _without_base64(record: Record) -> Record:
     """Return a record without base64 in its text and metadata: its size stands there."""
-    text, places, n = without_base64(record.text, record.places)
-
-    def shown(value: Any) -> Any:
-        nonlocal n
-        match value:
-            case dict():
-                return {name: shown(item) for name, item in value.items()}
-            case list():
-                return [shown(item) for item in value]
-            case str():
-                value, _, n_values = without_base64(value, ())
-                n += n_values
-        return value
-
-    metadata = shown(json.loads(record.raw_data or "{}"))
-    if not n:
+    text, places, n_texts = without_base64(record.text, record.places)
+    raw_data, _, n_values = without_base64(record.raw_data or "{}", ())
+    if not n_texts + n_values:
         return record
-    metadata["left_out"] = {**metadata.get("left_out", {}), "base64": n}
+    metadata = json.loads(raw_data)
+    metadata["left_out"] = {**metadata.get("left_out", {}), "base64": n_texts + n_values}
     return replace(record, text=text, places=places, raw_data=metadata_json(metadata))
 
 
@@ -272,15 +254,6 @@ def _from_text(
         return [chat or text_record(text, file_format, options)]
     if file_format == "html":
         return convert(text.encode(), file_format, column, options)
-    if file_format not in ("json", "jsonl"):
-        return read_text_table(text, file_format, column, options)
-    value = parse_json(text) if file_format == "json" else json_lines(text)
-    if isinstance(value, Problem):
-        value = json_lines(text) or value
-    if isinstance(value, Problem):
-        return [value]
-    if chats := json_chats(value, slack):
-        return chats
-    if file_format == "jsonl":
-        return read_text_table(text, file_format, column, options)
-    return table_records(json_table(value, column), column, options)
+    if file_format in ("csv", "tsv"):
+        return read_delimited(text, file_format, column, options)
+    return read_json(text, file_format, column, options, slack)

@@ -12,9 +12,8 @@ import pypdfium2.raw as raw
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 from graphrag_assets.reading.markdown import headings
-from graphrag_assets.reading.source_records import Place, Problem, Record, metadata_json, stated
+from graphrag_assets.reading.source_records import PASSWORD, Place, Problem, Record, metadata_json, stated
 
-_PASSWORD = Problem("the PDF is protected by a password", "Save a copy without the password, and index that.")
 _SCAN = Problem(
     "the PDF has no text: its pages are pictures", "Recognize its text (OCR) first, for example with ocrmypdf."
 )
@@ -54,7 +53,7 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
         document = PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
-            return [_PASSWORD]
+            return [PASSWORD]
         raise
     with document:
         if document.get_formtype() == raw.FORMTYPE_NONE:

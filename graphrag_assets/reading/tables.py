@@ -5,10 +5,11 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from graphrag_assets.reading.chats import json_chats
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.document_dates import in_fields
 from graphrag_assets.reading.source_records import (
@@ -270,12 +271,16 @@ def _is_second_header(titles: list[str], below: list[str]) -> bool:
 # --- CSV and TSV ----------------------------------------------------------------------------------------
 
 
-def _delimited(text: str, file_format: str) -> Iterator[Problem | Table]:
-    """Yield a problem if the table has no header, and the table.
+def read_delimited(text: str, file_format: str, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
+    """Yield the documents of a csv or tsv file, and a problem if it has no header.
 
     The delimiter is the one that parts most lines into as many fields. Lines before the header, which have fewer, are a
     caption or comments.
+
+    Raises:
+        UnreadableError: it is none, or has too many lines or rows.
     """
+    _limit_lines(text)
     n_before = 0
     if hint := _SEPARATOR_LINE.match(text):  # as Excel writes it
         delimiter, text, n_before = hint[1], text[hint.end() :], 1
@@ -299,13 +304,11 @@ def _delimited(text: str, file_format: str) -> Iterator[Problem | Table]:
         header = next(records, None)
     if isinstance(header, Problem):
         raise UnreadableError(f"the header cannot be read: {header.error}", header.hint)
-    if header is None:
-        yield Table()
-        return
-    columns, rows = _distinct(header[1]), enumerate(records, start=1)
-    if _is_row(header[1]):
+    names = header[1] if header else []
+    columns, rows = _distinct(names), enumerate(records, start=1)
+    if header and _is_row(names):
         yield _NO_HEADER
-        columns = [f"column_{number}" for number in range(1, len(header[1]) + 1)]
+        columns = [f"column_{number}" for number in range(1, len(names) + 1)]
         rows = enumerate((header, *records), start=1)
     table = Table(columns)
     for number, record in rows:
@@ -318,7 +321,12 @@ def _delimited(text: str, file_format: str) -> Iterator[Problem | Table]:
         else:
             padded = record[1] + [""] * (len(columns) - len(record[1]))
             table.add((number, dict(zip(columns, padded, strict=False))))
-    yield table
+    yield from table_records(table, column, options)
+
+
+def _limit_lines(text: str) -> None:
+    if text.count("\n") > _MAX_LINES:
+        raise UnreadableError(f"the file has more than {_MAX_LINES:,} lines", "Split it into several files.")
 
 
 def _width(line: str, delimiter: str) -> int:
@@ -394,7 +402,7 @@ def _distinct(names: list[str]) -> list[str]:
 # --- JSON, JSON lines, Parquet, BibTeX ------------------------------------------------------------------
 
 
-def json_table(value: Any, column: str) -> Table:
+def _json_table(value: Any, column: str) -> Table:
     """Return the objects of a JSON value: a list, the only list of objects in an object, or the object.
 
     The rows of a list have the other fields of its object, too. Where those are more than the list, as the text of an
@@ -412,10 +420,25 @@ def json_table(value: Any, column: str) -> Table:
     return _objects(enumerate(value if isinstance(value, list) else [value], start=1))
 
 
-def json_lines(text: str) -> list[Any]:
-    """Return the values of JSON lines; nothing if one of them is no object."""
-    values = [parse_json(line) for line in text.split("\n") if line.strip()]
-    return values if all(isinstance(value, dict) for value in values) else []
+def read_json(
+    text: str, file_format: str, column: str, options: LoadOptions, slack: Mapping[str, str] | None
+) -> Iterator[Record | Problem]:
+    """Yield the documents of a json or jsonl file: chats, or rows. `slack` as for `json_chats`.
+
+    Raises:
+        UnreadableError: it has too many lines or rows.
+    """
+    value = parse_json(text) if file_format == "json" else None
+    if value is None or isinstance(value, Problem):
+        _limit_lines(text)
+        lines = [(number, parse_json(line)) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        if value and not all(isinstance(one, dict) for _, one in lines):
+            yield value
+            return
+        value, table = [one for _, one in lines], _objects(lines)
+    else:
+        table = _json_table(value, column)
+    yield from json_chats(value, slack) or table_records(table, column, options)
 
 
 def parse_json(text: str) -> Any:
@@ -485,21 +508,3 @@ def read_parquet(data: bytes, column: str, options: LoadOptions) -> Iterator[Rec
         yield Problem(f"not a readable Parquet file: {reason}", "Export the file again, or split it.")
         return
     yield from table_records(table, column, options)
-
-
-def read_text_table(text: str, file_format: str, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
-    """Yield the documents of a csv, tsv or jsonl file.
-
-    Raises:
-        UnreadableError: it is none, or has too many lines or rows.
-    """
-    if text.count("\n") > _MAX_LINES:
-        raise UnreadableError(f"the file has more than {_MAX_LINES:,} lines", "Split it into several files.")
-    lines = enumerate(text.split("\n"), start=1)
-    tables: Iterable[Problem | Table] = (
-        [_objects((number, parse_json(line)) for number, line in lines if line.strip())]
-        if file_format == "jsonl"
-        else _delimited(text, file_format)
-    )
-    for item in tables:
-        yield from [item] if isinstance(item, Problem) else table_records(item, column, options)

@@ -43,9 +43,6 @@ _ADOC_FENCE = re.compile(r"^(----+|\.\.\.\.+)[ \t]*$.*?^\1[ \t]*$", re.MULTILINE
 _LINK = re.compile(
     r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?((?:[^()\s<>]|\([^()\s]*\))+)>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 )
-_DATA_URI = re.compile(
-    r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,([A-Za-z0-9+/=_%\s-]{64,}?)(?=[^A-Za-z0-9+/=_%\s-]|\Z)"
-)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE = re.compile(r"(^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _MAX_LINKS = 100
@@ -68,7 +65,6 @@ def text_record(text: str, file_format: str, options: LoadOptions) -> Record | P
         fields = more | fields
     if file_format == "md":
         body, links = _without_targets(body)
-    body = _without_data(body)
     if not body.strip():
         return Problem("the file has no text", "Delete it, or add text to it.")
     title = next((str(fields[name]) for name in ("title", "Title", "TITLE") if fields.get(name)), None)
@@ -207,11 +203,6 @@ def _without_targets(text: str) -> tuple[str, list[str]]:
 def _marked_heading(heading: re.Match[str]) -> str:
     words = " ".join(_HTML_TAG.sub(" ", heading[2]).split())
     return f"\n{'#' * int(heading[1])} {words}\n" if words else ""
-
-
-def _without_data(text: str) -> str:
-    """Replace the data of `data:` URIs by their type and size."""
-    return _DATA_URI.sub(lambda uri: f"[{uri[1] or 'data'}, {max(1, len(uri[2]) * 3 // 4000):,} kB]", text)
 
 
 def subtitle_record(text: str, file_format: str) -> Iterator[Record | Problem]:

@@ -47,9 +47,35 @@ _PLAIN_SHARE = 0.3
 
 
 def read_page(data: bytes) -> list[Record | Problem]:
-    """Return the one document of a page, or the problem that it has no text."""
-    record = page_record(data.decode())
-    return [record if record.text else _NO_TEXT]
+    """Return the one document of a page as Markdown, with its own title, date, language and author.
+
+    A page without text is a problem.
+    """
+    page = _parsed(data.decode())
+    language = (page.get("lang") or page.get("xml:lang") or "").split("-")[0].lower() or None
+    about = extract_metadata(_dated(page), date_config={"extensive_search": False, "original_date": True})
+    _drop_hidden(page)
+    whole = extract_metadata(page)
+    for summary in page.iter("summary"):  # trafilatura leaves it out
+        summary.tag = "p"
+    body = extract(
+        page,
+        output_format="markdown",
+        include_formatting=True,  # headings
+        include_links=False,
+        include_comments=False,
+        include_tables=True,
+        favor_recall=True,
+    )
+    body = plain_words(body or "", (_RAISED, ""), (_PERMALINK, r"\1")).strip()
+    if len(body) < _SHORT:  # trafilatura leaves out very short pages
+        plain = _plain_text(page)
+        bare = "\n\n" not in body  # trafilatura has found no article, and cuts lines within sentences
+        body = plain if bare or len(body) < _PLAIN_SHARE * len(plain) else body
+    title = _title(page, whole.title if whole else None)
+    raw_data = metadata_json({"author": whole.author if whole else None, "url": whole.url if whole else None})
+    record = Record(body, title, date=about.date if about else None, language=language, raw_data=raw_data)
+    return [record if body else _NO_TEXT]
 
 
 def mail_text(text: str) -> str:
@@ -79,38 +105,6 @@ def _lines(page: HtmlElement) -> str:
             parts.append(re.sub(r"\s+", " ", element.tail or ""))
     lines = (re.sub(r"(?: *\|)+ *", " | ", line).strip("| ") for line in "".join(parts).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-
-def page_record(text: str) -> Record:
-    """Return the text of a page as Markdown, its own title, date, language and author."""
-    page = _parsed(text)
-    language = (page.get("lang") or page.get("xml:lang") or "").split("-")[0].lower() or None
-    about = extract_metadata(_dated(page), date_config={"extensive_search": False, "original_date": True})
-    _drop_hidden(page)
-    whole = extract_metadata(page)
-    for summary in page.iter("summary"):  # trafilatura leaves it out
-        summary.tag = "p"
-    body = extract(
-        page,
-        output_format="markdown",
-        include_formatting=True,  # headings
-        include_links=False,
-        include_comments=False,
-        include_tables=True,
-        favor_recall=True,
-    )
-    body = plain_words(body or "", (_RAISED, ""), (_PERMALINK, r"\1")).strip()
-    if len(body) < _SHORT:  # trafilatura leaves out very short pages
-        plain = _plain_text(page)
-        bare = "\n\n" not in body  # trafilatura has found no article, and cuts lines within sentences
-        body = plain if bare or len(body) < _PLAIN_SHARE * len(plain) else body
-    return Record(
-        body,
-        _title(page, whole.title if whole else None),
-        date=about.date if about else None,
-        language=language,
-        raw_data=metadata_json({"author": whole.author if whole else None, "url": whole.url if whole else None}),
-    )
 
 
 def _parsed(text: str) -> HtmlElement:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.publication import update_publication
@@ -23,7 +22,6 @@ from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.purge import purge
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.index_files import kept_publications
 from graphrag_assets.store.publications import resolve, roll_back
 from tests.comparison import SENTENCES, assert_equal, index_all, index_at, no_settings
 from tests.hostile.killing import Killed, killed_at, raise_killed
@@ -40,6 +38,10 @@ OPERATIONS: dict[str, Callable[[Index, Path], object]] = {
     "import": lambda index, small: import_index(index, small),
     "remove the import": lambda index, _: remove(index, IMPORTED),
 }
+COMPLETE = ("purge", "compact")
+"""What is refused unless the index is complete."""
+REFUSABLE = ("publish", "roll back", "import", "remove the import")
+"""What may be refused: between a batch and its graph, without a second publication, with or without the import."""
 SETTINGS = ({}, {"CHUNK_SIZE": "50"}, {"TOKENIZER": "cl100k_base"})
 CHANGING = sorted({name for settings in SETTINGS for name in settings})
 
@@ -69,7 +71,6 @@ class IndexHistory(RuleBasedStateMachine):
         self.input = self.root / "input"
         self.patch.setenv("GRAPHRAG_INPUT", str(self.input))
         self.fresh_one: tuple[object, Index] | None = None
-        self.performed: list[str] = []
 
     @initialize(documents=st.dictionaries(files, texts, min_size=2))
     def begin(self, documents: dict[str, str]) -> None:
@@ -103,55 +104,13 @@ class IndexHistory(RuleBasedStateMachine):
         for name, value in settings.items():
             self.patch.setenv(f"GRAPHRAG_{name}", value)
 
-    @rule(killed=moments)
-    def index_all(self, killed: int | None) -> None:
-        self.perform("index", killed)
-
-    @precondition(lambda self: self.has_due_batch)
-    @rule(killed=moments)
-    def index_one_batch(self, killed: int | None) -> None:
-        self.perform("index one batch", killed)
-
-    @precondition(lambda self: self.is_sound and self.may_repeat("publish"))
-    @rule(killed=moments)
-    def publish(self, killed: int | None) -> None:
-        self.perform("publish", killed)
-
-    @precondition(lambda self: self.is_indexed and self.may_repeat("purge"))
-    @rule(killed=moments)
-    def purge(self, killed: int | None) -> None:
-        self.perform("purge", killed)
-
-    @precondition(lambda self: self.can_roll_back and self.may_repeat("roll back"))
-    @rule(killed=moments)
-    def roll_back(self, killed: int | None) -> None:
-        self.perform("roll back", killed)
-
-    @precondition(lambda self: self.is_indexed and self.may_repeat("compact"))
-    @rule(killed=moments)
-    def compact(self, killed: int | None) -> None:
-        self.perform("compact", killed)
-
-    @precondition(lambda self: self.can_import)
-    @rule(killed=moments)
-    def import_small(self, killed: int | None) -> None:
-        self.perform("import", killed)
-
-    @precondition(lambda self: self.is_imported)
-    @rule(killed=moments)
-    def remove_import(self, killed: int | None) -> None:
-        self.perform("remove the import", killed)
-
-    def perform(self, operation: str, killed: int | None = None) -> None:
-        """Perform an operation, or start and kill it. The preconditions of the rules see to it that none is refused.
-
-        Whatever happens, readers keep a publication that holds together.
-        """
-        self.performed.append(operation)
-        if operation == "purge":  # which is refused unless the index is complete
+    @rule(operation=st.sampled_from(sorted(OPERATIONS)), killed=moments)
+    def perform(self, operation: str, killed: int | None) -> None:
+        """Perform an operation, or start and kill it. Whatever happens, readers keep a publication that holds together."""
+        if operation in COMPLETE:
             self.complete()
         refusal = self.run(operation, killed)
-        assert not refusal, (operation, refusal)
+        assert not refusal or operation in REFUSABLE, (operation, refusal)
         if (self.index_folder / "CURRENT").exists():
             with GraphRAG(self.index_folder) as rag:
                 assert rag.sql(DANGLING).item() == 0
@@ -174,37 +133,6 @@ class IndexHistory(RuleBasedStateMachine):
     def index(self) -> Index:
         """The index with the present settings."""
         return Index(self.index_folder / "working.duckdb")
-
-    def may_repeat(self, operation: str) -> bool:
-        """Twice in a row, after which it has nothing to do."""
-        return self.performed[-2:] != [operation, operation]
-
-    @property
-    def is_indexed(self) -> bool:
-        return self.index_folder.joinpath("working.duckdb").exists()
-
-    @property
-    def has_due_batch(self) -> bool:
-        return bool(scan(self.index).due)
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether there is something to publish, and the blocking checks pass: not between a batch and its graph."""
-        if not self.is_indexed or not self.index.working.read("SELECT count(*) FROM text_units").item():
-            return False
-        return not failed_blocking_checks(self.index)
-
-    @property
-    def can_roll_back(self) -> bool:
-        return len(kept_publications(self.index_folder)) > 1
-
-    @property
-    def is_imported(self) -> bool:
-        return self.is_indexed and bool(self.index.working.read(IMPORTED_ROWS).item())
-
-    @property
-    def can_import(self) -> bool:
-        return not self.is_imported
 
     def complete(self) -> None:
         """Index all that is due."""

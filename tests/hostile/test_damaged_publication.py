@@ -17,29 +17,9 @@ from tests.conftest import IndexFolder, Project, build_once, default_settings
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
 
-def empty_pointer(index: Path) -> None:
-    (index / "CURRENT").write_text("")
-
-
-def no_pointer(index: Path) -> None:
-    (index / "CURRENT").unlink()
-
-
-def pointer_to_nothing(index: Path) -> None:
-    (index / "CURRENT").write_text("publications/graphrag-99.duckdb\n")
-
-
-def no_link(index: Path) -> None:
+def link_to_another(index: Path) -> None:
     (index / "graphrag.duckdb").unlink()
-
-
-def truncated_file(index: Path) -> None:
-    file = index / "publications" / "graphrag-2.duckdb"
-    os.truncate(file, 5000)
-
-
-def no_file(index: Path) -> None:
-    (index / "publications" / "graphrag-2.duckdb").unlink()
+    (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-1.duckdb"))
 
 
 def stray_files(index: Path) -> None:
@@ -47,21 +27,15 @@ def stray_files(index: Path) -> None:
         (index / "publications" / name).write_text("not a publication")
 
 
-def link_to_another(index: Path) -> None:
-    (index / "graphrag.duckdb").unlink()
-    (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-1.duckdb"))
-
-
-DAMAGES: list[Callable[[Path], None]] = [
-    empty_pointer,
-    no_pointer,
-    pointer_to_nothing,
-    no_link,
-    truncated_file,
-    no_file,
-    stray_files,
-    link_to_another,
-]
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty pointer": lambda index: (index / "CURRENT").write_text(""),
+    "no pointer": lambda index: (index / "CURRENT").unlink(),
+    "pointer to nothing": lambda index: (index / "CURRENT").write_text("publications/graphrag-99.duckdb\n"),
+    "truncated file": lambda index: os.truncate(index / "publications" / "graphrag-2.duckdb", 5000),
+    "no file": lambda index: (index / "publications" / "graphrag-2.duckdb").unlink(),
+    "stray files": stray_files,
+    "link to another": link_to_another,
+}
 
 
 @pytest.fixture
@@ -84,10 +58,10 @@ def published(project, shared_folder) -> Project:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_readers_go_on_and_the_next_index_mends_it(published, damage):
     index = published.root / "index"
-    damage(index)
+    DAMAGES[damage](index)
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() in (1, 2)
     update_publication(published.index, "again")  # the stage of `index` that is left where nothing has changed

@@ -39,7 +39,7 @@ def test_pdf_files() -> None:
     assert set(pages) >= {1, 2, 3, 4}
     assert "لغة R وPython" in documents["right_to_left_01.pdf"]["text"]
     assert errors == {
-        "password.pdf": "the PDF is protected by a password",
+        "password.pdf": "the file is protected by a password",
         "table-multi-row-column-cells.pdf": "the PDF has no text: its pages are pictures",
     }
 

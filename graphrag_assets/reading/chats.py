@@ -87,7 +87,7 @@ def json_chats(value: Any, slack: Mapping[str, str] | None = None) -> list[Recor
     if chat := _json_chat(value, slack):
         return [chat]
     for part in value.values() if isinstance(value, Mapping) else [value]:  # all chats of an account
-        chats = part.get("list") if isinstance(part, Mapping) else part
+        chats: Any = part.get("list") if isinstance(part, Mapping) else part
         records = [chat for one in chats if (chat := _json_chat(one, None))] if isinstance(chats, list) else []
         if records and 2 * len(records) > len(chats):
             several = enumerate(records, start=1) if len(records) > 1 else ()

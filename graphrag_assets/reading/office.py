@@ -199,12 +199,10 @@ def read_slides(data: bytes) -> Iterator[Record | Problem]:
                 markdown(parse_xml(package.read(part)), _slide_kind) for part in _related(package, slide, "diagramData")
             ]
             for part in _related(package, slide, "notesSlide"):
-                notes = [
-                    sp
-                    for sp in parse_xml(package.read(part)).iter("{*}sp")
-                    if sp.find(".//{*}ph[@type='body']") is not None
-                ]
-                parts += [f"Notes: {text}" for sp in notes if (text := markdown(sp, _slide_kind).replace("\n\n", "\n"))]
+                shapes = parse_xml(package.read(part)).iter("{*}sp")
+                bodies = [shape for shape in shapes if shape.find(".//{*}ph[@type='body']") is not None]
+                notes = [markdown(body, _slide_kind).replace("\n\n", "\n") for body in bodies]
+                parts += [f"Notes: {note}" for note in notes if note]
             texts.append("\n\n".join(filter(None, parts)))
         yield slides_record(texts, _properties(package, "docProps/core.xml"))
 
@@ -216,11 +214,10 @@ def _chart(root: etree._Element) -> str:
     for series in root.iter("{*}ser"):
         for name in ("cat", "xVal", "val", "yVal"):
             values = [str(value.text or "") for value in series.iterfind(f"{{*}}{name}//{{*}}v")]
-            if values and (name in ("val", "yVal") or not columns):
-                head = (
-                    " ".join(value.text or "" for value in series.iterfind("{*}tx//{*}v")) if "al" in name[:4] else ""
-                )
-                columns.append([head if name in ("val", "yVal") else "", *values])
+            has_numbers = name in ("val", "yVal")
+            if values and (has_numbers or not columns):
+                title_of_series = " ".join(value.text or "" for value in series.iterfind("{*}tx//{*}v"))
+                columns.append([title_of_series if has_numbers else "", *values])
     n_rows = max(map(len, columns), default=0)
     rows = [[column[n] if n < len(column) else "" for column in columns] for n in range(n_rows)]
     return "\n\n".join(filter(None, (title, table_of(rows))))
@@ -281,13 +278,9 @@ def read_workbook(data: bytes) -> tuple[list[Sheet], list[Problem], int]:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
     except PasswordError:
         return [], [PASSWORD], 0
-    visible, n_hidden = [], 0
-    for sheet in workbook.sheets_metadata:
-        if sheet.typ == SheetTypeEnum.WorkSheet:
-            if sheet.visible == SheetVisibleEnum.Visible:
-                visible.append(sheet.name)
-            else:
-                n_hidden += 1
+    worksheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
+    visible = [sheet.name for sheet in worksheets if sheet.visible == SheetVisibleEnum.Visible]
+    n_hidden = len(worksheets) - len(visible)
     sheets = []
     for name in visible:
         grid = workbook.get_sheet_by_name(name)
@@ -296,17 +289,15 @@ def read_workbook(data: bytes) -> tuple[list[Sheet], list[Problem], int]:
             for row in cells[top : bottom + 1]:
                 row[left : right + 1] = [cells[top][left]] * len(row[left : right + 1])
         sheets.append((name, cells))
-    n_without = 0
+    problems = []
     if data.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             parts = [name for name in package.namelist() if name.startswith("xl/worksheets/sheet")]
             n_without = sum(len(_NO_VALUE.findall(package.read(name))) for name in parts)
-    error = f"{n_without} formulas of the workbook have no saved values: their cells are empty"
-    return (
-        sheets,
-        [Problem(error, "Open it in a spreadsheet program, and save it again.")] if n_without else [],
-        n_hidden,
-    )
+        if n_without:
+            error = f"{n_without} formulas of the workbook have no saved values: their cells are empty"
+            problems.append(Problem(error, "Open it in a spreadsheet program, and save it again."))
+    return sheets, problems, n_hidden
 
 
 def _cell(value: Any) -> str:
@@ -317,11 +308,7 @@ def _cell(value: Any) -> str:
         case float() if value.is_integer() and abs(value) < 1e15:
             return str(int(value))
         case datetime():
-            return (
-                value.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
-                if value.microsecond == 0
-                else value.isoformat(" ", "seconds")
-            )
+            return value.isoformat(" ", "seconds").removesuffix(" 00:00:00").removesuffix(":00")
         case date():
             return value.isoformat()
         case time():

@@ -155,7 +155,7 @@ def _entry(entry: etree._Element, number: int) -> Iterator[Record | Problem]:
         text = _wiki_text("".join(map(str, values["text"].itertext())) if "text" in values else "")
     date = next((_words(values[name]) for name in _DATES if name in values), None)
     author = next((_words(values[name]) for name in _AUTHORS if name in values), None)
-    item = document(text or title or "", {"title": title, "author": author}, date=_iso(date))
+    item = document(text or title or "", {"title": title, "author": author}, date=date)
     yield replace(item, row_number=number)
 
 
@@ -219,8 +219,3 @@ def _date(root: etree._Element, name: str) -> str | None:
         return (created.get("when") or _words(created)) if created is not None else None
     nodes = (node for node in root.iter() if local_name(node) in (*_DATES, "pubdate") and not len(node))
     return next((words for node in nodes if (words := _words(node))), None)
-
-
-def _iso(date: str | None) -> str | None:
-    """Return a date of Evernote, 20210403T101500Z, with dashes."""
-    return re.sub(r"^(\d{4})(\d\d)(\d\d)T.*", r"\1-\2-\3", date) if date else None

@@ -23,7 +23,7 @@ _ORDINAL = "(?:st|nd|rd|th)?"
 
 _ISO = re.compile(r"(\d{4})(?:[-/.](\d{1,2}|[x?]+)(?:[-/.](\d{1,2}|[x?]+))?)?(?:[t ]\d{1,2}:\d\d.*)?")
 _SPAN = re.compile(r"(\d{4}) ?([-–—/]) ?(\d{4}|\d\d)")
-_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)")
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:t\d{6}z?)?")
 _NUMERIC = re.compile(rf"(\d{{1,2}})([./-])(\d{{1,2}})\2{_YEAR}")
 _DAY_FIRST = re.compile(rf"(\d{{1,2}}){_ORDINAL}\.?(?: day)?(?: of)? {_MONTH},? {_YEAR}")
 _MONTH_FIRST = re.compile(rf"{_MONTH} (\d{{1,2}}){_ORDINAL},? {_YEAR}")

@@ -5,7 +5,7 @@ import pytest
 from graphrag_assets.query import GraphRAG
 from tests.conftest import index_once
 from tests.hostile.small_files import PDF
-from tests.hostile.test_conversion import docx, paragraph
+from tests.reading.packages import docx, paragraph
 
 ENGLISH = {
     "Boris Lang": "Boris Lang led Project Aurora until 5 July 2024.",

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.reading.packages import presentation, zipped
+from tests.reading.packages import HOST, docx, open_document, paragraph, presentation, sheet_row, workbook, zipped
 
-HOST = "http://192.0.2.1"  # reserved for documentation: never answers
 TEXT = "Ida Holm mended the pump of Ulm in 1866."
 _REAL = Path(__file__).resolve().parents[3] / "shared/data/real-files/office"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PDF = (
     "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"
     "3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>> endobj\n"
@@ -21,43 +18,12 @@ PDF = (
 )
 
 
-def _package(target: str, relations: str, **parts: str) -> bytes:
-    space = f'<Relationships xmlns="{_PACKAGE}/relationships">'
-    outside = f'<Relationship Id="x" Type="{_OFFICE}/image" Target="{HOST}/a.png" TargetMode="External"/>'
-    folder, _, name = target.rpartition("/")
-    return zipped(
-        **{
-            "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
-            '<Default Extension="xml" ContentType="application/xml"/></Types>',
-            "_rels/.rels": f'{space}<Relationship Id="a" Type="{_OFFICE}/officeDocument" Target="{target}"/></Relationships>',
-            f"{folder}/_rels/{name}.rels": f"{space}{outside}{relations}</Relationships>",
-            **parts,
-        }
-    )
-
-
-def _open_document(kind: str, body: str) -> bytes:
-    spaces = " ".join(
-        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"'
-        for name, path in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"))
-    )
-    return zipped(
-        mimetype=f"application/vnd.oasis.opendocument.{kind}",
-        **{
-            "META-INF/manifest.xml": "<manifest/>",
-            "content.xml": f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>",
-        },
-    )
-
-
 def _parquet() -> bytes:
     file = io.BytesIO()
     pl.DataFrame({"text": [TEXT]}).write_parquet(file)
     return file.getvalue()
 
 
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _MAIL = f"From: Ida <ida@example.org>\nSubject: Pump\nMIME-Version: 1.0\nContent-Type: text/html\n\n<p>{TEXT}</p><img src='{HOST}/a.png'>\n"
 _CAPTION = f"00:00:01.000 --> 00:00:02.000\n{TEXT}\n"
 SMALL: dict[str, bytes] = {
@@ -79,38 +45,20 @@ SMALL: dict[str, bytes] = {
     "vcf": f"BEGIN:VCARD\nFN:Ida Holm\nNOTE:{TEXT}\nPHOTO;VALUE=uri:{HOST}/a.png\nEND:VCARD\n".encode(),
     "mbox": f"From ida@example.org Tue Mar  5 09:12:00 2024\n{_MAIL}".encode(),
     "pdf": PDF.encode(),
-    "docx": _package(
-        "word/document.xml",
-        f'<Relationship Id="t" Type="{_OFFICE}/attachedTemplate" Target="{HOST}/a.dotm" TargetMode="External"/>',
-        **{"word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>{TEXT}</w:t></w:r></w:p></w:body></w:document>'},
-    ),
+    "docx": docx(paragraph(TEXT)),
     "pptx": presentation((TEXT, "Ida paid.")),
-    "xlsx": _package(
-        "xl/workbook.xml",
-        f'<Relationship Id="s" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>',
-        **{
-            "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets><sheet name="Pumps" sheetId="1" r:id="s"/></sheets></workbook>',
-            "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_SHEET}"><sheetData>'
-            + "".join(
-                f'<row r="{row}"><c r="A{row}" t="inlineStr"><is><t>{cell}</t></is></c></row>'
-                for row, cell in ((1, "text"), (2, TEXT))
-            )
-            + "</sheetData></worksheet>",
-        },
-    ),
-    "odt": _open_document("text", f"<office:text><text:p>{TEXT}</text:p></office:text>"),
-    "ods": _open_document(
+    "xlsx": workbook(sheet_row(1, "text") + sheet_row(2, TEXT)),
+    "odt": open_document("text", f"<text:p>{TEXT}</text:p>"),
+    "ods": open_document(
         "spreadsheet",
-        '<office:spreadsheet><table:table table:name="Pumps">'
+        '<table:table table:name="Pumps">'
         + "".join(
             f"<table:table-row><table:table-cell office:value-type='string'><text:p>{cell}</text:p></table:table-cell></table:table-row>"
             for cell in ("text", TEXT)
         )
-        + "</table:table></office:spreadsheet>",
+        + "</table:table>",
     ),
-    "odp": _open_document(
-        "presentation", f"<office:presentation><draw:page><text:p>{TEXT}</text:p></draw:page></office:presentation>"
-    ),
+    "odp": open_document("presentation", f"<draw:page><text:p>{TEXT}</text:p></draw:page>"),
     "rtf": f'{{\\rtf1\\ansi {TEXT} {{\\field{{\\*\\fldinst INCLUDEPICTURE "{HOST}/a.png"}}}}}}'.encode(),
     "epub": zipped(
         mimetype="application/epub+zip",

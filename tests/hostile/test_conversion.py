@@ -2,13 +2,11 @@
 
 import contextlib
 import functools
-import io
 import os
 import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable
 
 import psutil
@@ -17,43 +15,9 @@ import pytest
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.reading.process import ConversionProcess
 from graphrag_assets.reading.source_records import ConversionLimits, LoadOptions, Problem, Record
+from tests.reading.packages import docx, paragraph
 
 PAGE = b"<h1>The cable</h1><p>Cyrus Field met William Thomson in Valentia.</p>"
-TYPES = (
-    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    '<Override PartName="/word/document.xml" '
-    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
-)
-RELATIONSHIPS = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/><Relationship Id="r2" '
-    'Type="http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties" '
-    'Target="docProps/core.xml"/></Relationships>'
-)
-PROPERTIES = (
-    '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" '
-    'xmlns:dcterms="http://purl.org/dc/terms/"><dcterms:created>{created}</dcterms:created></cp:coreProperties>'
-)
-
-
-def docx(paragraphs: str, created: str = "") -> bytes:
-    """A Word file with these paragraphs, and a day of creation in its properties."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", TYPES)
-        archive.writestr("_rels/.rels", RELATIONSHIPS)
-        archive.writestr("docProps/core.xml", PROPERTIES.format(created=created))
-        namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-        archive.writestr(
-            "word/document.xml", f'<w:document xmlns:w="{namespace}"><w:body>{paragraphs}</w:body></w:document>'
-        )
-    return file.getvalue()
-
-
-def paragraph(text: str) -> str:
-    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
 def expanding_docx() -> bytes:

@@ -1,20 +1,105 @@
-"""Packages of office programs, written by hand."""
+"""Packages of office programs, written by hand; each refers to a picture on a server that never answers."""
 
 import io
 import zipfile
 
-PRESENTATION = "http://schemas.openxmlformats.org/presentationml/2006/main"
-DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
-RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+HOST = "http://192.0.2.1"  # reserved for documentation
+FORMATS = "http://schemas.openxmlformats.org"
+PRESENTATION = f"{FORMATS}/presentationml/2006/main"
+DRAWING = f"{FORMATS}/drawingml/2006/main"
+WORD = f"{FORMATS}/wordprocessingml/2006/main"
+SHEET = f"{FORMATS}/spreadsheetml/2006/main"
+RELATIONS = f"{FORMATS}/officeDocument/2006/relationships"
+PACKAGE = f"{FORMATS}/package/2006"
 
 
 def zipped(**parts: str) -> bytes:
     """A zip file of texts by name."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
             archive.writestr(name, text)
     return file.getvalue()
+
+
+def relations(*targets: tuple[str, str, str]) -> str:
+    """The file of the relations of a part, each with its id, kind and target."""
+    outside = ' TargetMode="External"'
+    lines = (
+        f'<Relationship Id="{key}" Type="{RELATIONS}/{kind}" Target="{to}"{outside * to.startswith(HOST)}/>'
+        for key, kind, to in targets
+    )
+    return f'<Relationships xmlns="{PACKAGE}/relationships">{"".join(lines)}</Relationships>'
+
+
+def _package(target: str, targets: tuple[tuple[str, str, str], ...], **parts: str) -> bytes:
+    folder, _, name = target.rpartition("/")
+    return zipped(
+        **{
+            "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
+            '<Default Extension="xml" ContentType="application/xml"/></Types>',
+            "_rels/.rels": relations(("r1", "officeDocument", target)),
+            f"{folder}/_rels/{name}.rels": relations(("x", "image", f"{HOST}/a.png"), *targets),
+            **parts,
+        }
+    )
+
+
+def docx(paragraphs: str, created: str = "") -> bytes:
+    """A Word file with these paragraphs, and a day of creation in its properties."""
+    properties = (
+        f'<cp:coreProperties xmlns:cp="{PACKAGE}/metadata/core-properties" xmlns:dcterms="http://purl.org/dc/terms/">'
+        f"<dcterms:created>{created}</dcterms:created></cp:coreProperties>"
+    )
+    return _package(
+        "word/document.xml",
+        (("t", "attachedTemplate", f"{HOST}/a.dotm"),),
+        **{
+            "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{paragraphs}</w:body></w:document>',
+            "docProps/core.xml": properties,
+        },
+    )
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of a Word file."""
+    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def workbook(rows: str, *, hidden: bool = False, more: str = "") -> bytes:
+    """A workbook of one sheet with these rows, and the same sheet hidden."""
+    sheets = '<sheet name="A" sheetId="1" r:id="s"/>' + hidden * '<sheet name="B" sheetId="2" state="hidden" r:id="s"/>'
+    return _package(
+        "xl/workbook.xml",
+        (("s", "worksheet", "worksheets/sheet1.xml"),),
+        **{
+            "xl/workbook.xml": f'<workbook xmlns="{SHEET}" xmlns:r="{RELATIONS}"><sheets>{sheets}</sheets></workbook>',
+            "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{SHEET}"><sheetData>{rows}</sheetData>{more}</worksheet>',
+        },
+    )
+
+
+def sheet_row(number: int, *cells: str) -> str:
+    """A row of a sheet."""
+    filled = ((n, text) for n, text in enumerate(cells) if text)
+    parts = (f'<c r="{"AB"[n]}{number}" t="inlineStr"><is><t>{text}</t></is></c>' for n, text in filled)
+    return f'<row r="{number}">{"".join(parts)}</row>'
+
+
+def open_document(kind: str, body: str) -> bytes:
+    """A file of OpenDocument: a text, a spreadsheet or a presentation."""
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"'
+        for name, path in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"))
+    )
+    content = f'<office:document-content {spaces} xmlns:x="http://www.w3.org/1999/xlink"><office:body><office:{kind}>'
+    return zipped(
+        mimetype=f"application/vnd.oasis.opendocument.{kind}",
+        **{
+            "META-INF/manifest.xml": "<manifest/>",
+            "content.xml": f"{content}{body}</office:{kind}></office:body></office:document-content>",
+        },
+    )
 
 
 def presentation(*slides: tuple[str, str]) -> bytes:
@@ -33,11 +118,6 @@ def presentation(*slides: tuple[str, str]) -> bytes:
     def tree(name: str, *shapes: str) -> str:
         group = '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>'
         return part(name, f"<p:cSld><p:spTree>{group}{''.join(shapes)}</p:spTree></p:cSld>")
-
-    def relations(*targets: tuple[str, str, str]) -> str:
-        lines = (f'<Relationship Id="{key}" Type="{RELATIONS}/{kind}" Target="{to}"/>' for key, kind, to in targets)
-        space = "http://schemas.openxmlformats.org/package/2006/relationships"
-        return f'<Relationships xmlns="{space}">{"".join(lines)}</Relationships>'
 
     n = len(slides)
     ids = "".join(f'<p:sldId id="{256 + k}" r:id="r{k}"/>' for k in range(n))

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.hostile.test_conversion import docx
 from tests.pipeline.test_loading import load, texts
-from tests.reading.packages import zipped
+from tests.reading.packages import docx, open_document, sheet_row, workbook
 
 CODE = "QUJDZGVmMTIz" * 30
-WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 RTF = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset238 A;}{\f1\fcharset0 B;}}"
 
 
@@ -31,41 +29,8 @@ def cells(*cells: dict[str, Any]) -> str:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def odt(body: str) -> bytes:
-    spaces = " ".join(
-        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
-    )
-    content = f'<office:document-content {spaces} xmlns:x="http://www.w3.org/1999/xlink"><office:body>{body}'
-    kind = "application/vnd.oasis.opendocument.text"
-    return zipped(**{"mimetype": kind, "content.xml": f"{content}</office:body></office:document-content>"})
-
-
-def workbook(rows: str, *, hidden: bool = False) -> bytes:
-    main, relations = "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "http://schemas.openxmlformats.org"
-    office, package = f"{relations}/officeDocument/2006/relationships", f"{relations}/package/2006/relationships"
-    sheets = (
-        '<sheet name="A" sheetId="1" r:id="r1"/>' + hidden * '<sheet name="B" sheetId="2" state="hidden" r:id="r1"/>'
-    )
-    return zipped(
-        **{
-            "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r1" Type="{office}/officeDocument" '
-            'Target="xl/workbook.xml"/></Relationships>',
-            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{sheets}</sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}"><Relationship Id="r1" '
-            f'Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
-            "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData>'
-            '<mergeCells><mergeCell ref="A2:A3"/></mergeCells></worksheet>',
-        }
-    )
-
-
-def sheet_row(number: int, *cells: str) -> str:
-    return f'<row r="{number}">' + "".join(
-        f'<c r="{"AB"[n]}{number}" t="inlineStr"><is><t>{text}</t></is></c>' for n, text in enumerate(cells) if text
-    ) + "</row>"  # fmt: skip
-
-
 MAIL = "From: Ida <ida@x.org>\nTo: otto@x.org\nSubject: Crane\nDate: Mon, 29 May 2017 16:56:08 +0000\n\nIt is mended.\n"
+MERGED = '<mergeCells><mergeCell ref="A2:A3"/></mergeCells>'
 PAGE = "<html><head><title>Fees</title></head><body><p>The fee is ninety.</p></body></html>"
 EVENT = (
     "BEGIN:VEVENT\nUID:7\nDTSTART:20240305T101500\nSUMMARY:Board meet\n ing\nLOCATION:Town hall\n"
@@ -180,10 +145,10 @@ KINDS = [
          '<w:t>paid</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>A</w:t></w:r></w:p>'
          "</w:tc><w:tc><w:p><w:r><w:t>B</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"), "## Fees\n\nIda paid\n\n| A | B |\n| --- | --- |",
          {"title": "Fees", "raw_data": {"left_out": {"hidden_runs": 1}}}),
-    Kind("a.odt", odt('<office:text><text:h text:outline-level="2">Fees</text:h><text:p>See <text:a x:href="u"><text:span>the link</text:span>'
+    Kind("a.odt", open_document("text", '<text:h text:outline-level="2">Fees</text:h><text:p>See <text:a x:href="u"><text:span>the link</text:span>'
          "</text:a><text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>A note.</text:p></text:note-body></text:note>."
-         "</text:p></office:text>"), "## Fees\n\nSee the link[^1].\n\n[^1]: A note.", {"title": "Fees"}),
-    Kind("a.xlsx", workbook(sheet_row(1, "Name", "Item") + sheet_row(2, "Ida", "rope") + sheet_row(3, "", "tar"), hidden=True),
+         "</text:p>"), "## Fees\n\nSee the link[^1].\n\n[^1]: A note.", {"title": "Fees"}),
+    Kind("a.xlsx", workbook(sheet_row(1, "Name", "Item") + sheet_row(2, "Ida", "rope") + sheet_row(3, "", "tar"), hidden=True, more=MERGED),
          "Name: Ida. Item: rope.\nName: Ida. Item: tar.", {"raw_data": {"Item": "rope", "left_out": {"hidden_sheets": 1}}}),
 ]  # fmt: skip
 

@@ -36,7 +36,7 @@ PINNED = $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 COMPILE = $(BIN)/python -m compileall -q graphrag_assets
 
 .venv/.installed: pyproject.toml $(CONSTRAINTS) | .venv/bin/python
-	@echo "Installing into .venv: half a minute to three minutes, 1.3 GB."
+	@echo "Installing into .venv: half a minute to three minutes, 1 GB."
 	@$(call INSTALL,.)
 	@$(COMPILE)
 	@touch $@

@@ -22,7 +22,10 @@ def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
     """Return the offending rows of each check, in order."""
     queries = {check.name: check.find for check in checks if isinstance(check.find, str)}
     with index.working.connect() as connection:
-        rows = {name: connection.sql(f"SELECT * FROM ({query}) ORDER BY ALL").pl() for name, query in queries.items()}
+        rows = {
+            name: pl.DataFrame(connection.sql(f"SELECT * FROM ({query}) ORDER BY ALL"))
+            for name, query in queries.items()
+        }
     return [rows[check.name] if isinstance(check.find, str) else check.find(index) for check in checks]
 
 
@@ -50,8 +53,8 @@ def _disconnected(index: Index) -> pl.DataFrame:
     with index.working.connect() as connection:
         for (level,) in connection.execute("SELECT DISTINCT level FROM communities").fetchall():
             connection.execute(_MEMBERS, {"level": level})
-            members = connection.sql("SELECT community, entity_id FROM members").pl()
-            communities.append(disconnected_communities(members, connection.sql(_INSIDE).pl()))
+            members = pl.DataFrame(connection.sql("SELECT community, entity_id FROM members"))
+            communities.append(disconnected_communities(members, pl.DataFrame(connection.sql(_INSIDE))))
     return pl.concat(communities).sort().to_frame()
 
 

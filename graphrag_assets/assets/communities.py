@@ -64,7 +64,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
             "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, clustering.edges),
         }
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
-        communities = connection.sql("FROM communities ORDER BY ALL").pl()
+        communities = pl.DataFrame(connection.sql("FROM communities ORDER BY ALL"))
     more = {
         "mean_size": communities["size"].mean() or 0.0,
         "max_size": communities["size"].max() or 0,

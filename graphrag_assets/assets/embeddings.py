@@ -165,7 +165,7 @@ def _embed(index: Index, models: IndexingModels) -> _Embedded:
         with index.working.transaction() as connection:
             connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT kind, id, fingerprint FROM ({rows})")
             changes = replace_table(connection, schema.EMBEDDINGS, none, f"{kinds} AND {_NOT_AS_WANTED}")
-            due = connection.sql(_DUE).pl()
+            due = pl.DataFrame(connection.sql(_DUE))
             refused = json.loads(recorded(connection, REFUSED) or "{}")
         by_part.append({"embeddings": changes})
         error = pl.col("fingerprint").replace_strict(refused, default=None, return_dtype=pl.String)
@@ -210,7 +210,7 @@ def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tu
 
 def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) -> None:
     """Replace the rows of index_errors of texts that have no vector."""
-    places = connection.sql(_PLACES, params={"ids": without["id"].to_list()}).pl()
+    places = pl.DataFrame(connection.sql(_PLACES, params={"ids": without["id"].to_list()}))
     errors = without.join(places, on="id", how="left").select(
         "batch",
         pl.concat_str("source", "error", separator=": ", ignore_nulls=True).alias("error"),
@@ -249,7 +249,7 @@ def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) ->
         connection.execute(statement, {name: values[name] for name in statement.named_parameters})
     splits = {one.name for one in decided if one.kind == "split"}
     if splits:
-        pairs = connection.sql("SELECT name_key, other_key FROM candidates").pl()
+        pairs = pl.DataFrame(connection.sql("SELECT name_key, other_key FROM candidates"))
         apart = [(one, other) for one, other in pairs.iter_rows() if are_apart(one, other, splits)]
         given_apart = pl.DataFrame(apart, {"name_key": pl.String, "other_key": pl.String}, orient="row")
         keep = "CREATE OR REPLACE TEMP TABLE candidates AS FROM candidates ANTI JOIN given USING (name_key, other_key)"

@@ -25,6 +25,7 @@ from graphrag_assets.pipeline.alias_decisions import SPLIT, decided_aliases
 from graphrag_assets.pipeline.resolution import propose_aliases
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.connections import ArrowStream
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.index_database import assign_numbers, numbered, replace_table
 
@@ -191,15 +192,19 @@ def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summari
     }
     connection.create_function("entity_id", _entity_id, ["VARCHAR"], "VARCHAR")
     connection.create_function("relationship_id", _relationship_id, ["VARCHAR", "VARCHAR"], "VARCHAR")
-    connection.register("aliases", aliases)
-    connection.register("things", pl.DataFrame({"key": keys, "title": keys.str.to_titlecase()}))
+    connection.register("aliases", ArrowStream(aliases))
+    things = pl.DataFrame({"key": keys, "title": keys.str.to_titlecase()})
+    connection.register("things", ArrowStream(things))
     try:
         for statement in connection.extract_statements(_GRAPH):
             connection.execute(statement, {name: values[name] for name in statement.named_parameters})
     finally:
         connection.remove_function("entity_id").remove_function("relationship_id")
     return Graph(
-        *(connection.sql(query).pl() for query in ("FROM new_entities", "FROM new_relationships", _TO_SUMMARIZE))
+        *(
+            pl.DataFrame(connection.sql(query))
+            for query in ("FROM new_entities", "FROM new_relationships", _TO_SUMMARIZE)
+        )
     )
 
 

@@ -166,7 +166,7 @@ def stale_reports(index: Index, models: IndexingModels) -> pl.DataFrame:
     """Return the communities whose report was written from other inputs than the present ones."""
     with index.working.connect() as connection:
         _find_state(connection, index, models)
-        return connection.sql(_STALE).pl()
+        return pl.DataFrame(connection.sql(_STALE))
 
 
 def _find_state(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> None:
@@ -187,11 +187,11 @@ def _begin(
     _find_state(connection, index, models)
     connection.execute(_DUE, {"reporter": models.reporter})
     connection.execute(_KEPT)
-    otherwise = connection.sql(_OTHERWISE_KEPT).pl()
-    replaced = pl.concat([otherwise["community"], connection.sql(_GONE).pl()["community"]])
+    otherwise = pl.DataFrame(connection.sql(_OTHERWISE_KEPT))
+    replaced = pl.concat([otherwise["community"], pl.DataFrame(connection.sql(_GONE))["community"]])
     changes = _write(connection, otherwise, replaced)
     connection.execute(_UNFINISHED)
-    return connection.sql("FROM due ORDER BY level DESC, community").pl(), changes
+    return pl.DataFrame(connection.sql("FROM due ORDER BY level DESC, community")), changes
 
 
 def _write(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, communities: pl.Series) -> dict[str, Changes]:
@@ -214,7 +214,7 @@ def _read(index: Index, part: pl.DataFrame) -> ReportInputs:
     with index.working.connect() as connection:
         execute_with(connection, "CREATE OR REPLACE TEMP TABLE part AS FROM given", given=part.drop("place"))
         connection.execute(_INSIDE)
-        inputs = ReportInputs(*(connection.sql(f"{query} ORDER BY ALL").pl() for query in _INPUTS))
+        inputs = ReportInputs(*(pl.DataFrame(connection.sql(f"{query} ORDER BY ALL")) for query in _INPUTS))
         if index.settings.reports_from_text:
-            return inputs._replace(text_units=connection.sql(f"{_TEXT_UNITS} ORDER BY ALL").pl())
+            return inputs._replace(text_units=pl.DataFrame(connection.sql(f"{_TEXT_UNITS} ORDER BY ALL")))
         return inputs

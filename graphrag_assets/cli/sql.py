@@ -90,7 +90,7 @@ def _read(table: str) -> tuple[str, pl.DataFrame]:
         raise click.BadParameter(f"{table!r} is not name=file", param_hint="--table")
     try:
         with duckdb.connect() as connection:
-            return name, connection.sql(f"FROM {literal(file)}").pl()
+            return name, pl.DataFrame(connection.sql(f"FROM {literal(file)}"))
     except duckdb.Error as error:
         raise click.BadParameter(f"cannot read {file}: {error}", param_hint="--table") from error
 

@@ -103,8 +103,8 @@ class ConversionProcess:
         if late or exit_code == -signal.SIGXCPU:
             remedy = f"{_DAMAGED} Split a very long document."
             return Problem(f"converting the {file_format} file took more than {seconds:g} s", remedy)
-        # Without memory, libraries in Rust abort the process.
-        if exit_code in (OUT_OF_MEMORY, -signal.SIGABRT):
+        # Without memory, libraries in Rust abort the process, and glibc exits with 127 where a thread needs some.
+        if exit_code in (OUT_OF_MEMORY, -signal.SIGABRT, 127):
             remedy = f"{_DAMAGED} Split a very large document."
             return Problem(f"converting the {file_format} file took more than {megabytes:,} MB of memory", remedy)
         return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)

@@ -1,9 +1,9 @@
 """Tables: rows of csv, tsv, json, json lines and Parquet files, of workbooks and bibliographies, to documents."""
 
 import csv
-import io
 import json
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -46,6 +46,7 @@ _NO_HEADER = Problem(
     "Add a first line with the names of the columns.",
 )
 _ROWS_AT_ONCE = 1000
+_ONE_THREAD: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 _BIB_ENTRY = re.compile(r"@(\w+)\s*[{(]\s*([^\s,{}]*)\s*,(.*?)(?=^\s*@|\Z)", re.DOTALL | re.MULTILINE)
 _BIB_FIELD = re.compile(
     r"([\w-]+)\s*=\s*(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\"([^\"]*)\"|(\w+))\s*(?:,|\}|\Z)"
@@ -492,18 +493,21 @@ def read_parquet(data: bytes, column: str, options: LoadOptions) -> Iterator[Rec
     Raises:
         MemoryError: the rows do not fit into memory.
     """
-    import pyarrow.parquet  # loaded for Parquet only
+    import duckdb  # loaded for Parquet only
 
     table = Table()
     try:
-        with pyarrow.parquet.ParquetFile(io.BytesIO(data)) as file:
-            table.columns = list(file.schema_arrow.names)
-            for batch in file.iter_batches(_ROWS_AT_ONCE):
-                for row in batch.to_pylist():
-                    table.add((len(table.rows) + 1, row))
-    except (pyarrow.ArrowException, UnreadableError, OSError, ValueError) as error:
-        if isinstance(error, MemoryError):
-            raise
+        with tempfile.NamedTemporaryFile(suffix=".parquet") as file, duckdb.connect(config=_ONE_THREAD) as connection:
+            file.write(data)
+            file.flush()
+            rows = connection.execute("FROM read_parquet($file)", {"file": file.name})
+            table.columns = [name for name, *_ in rows.description or ()]
+            while batch := rows.fetchmany(_ROWS_AT_ONCE):
+                for row in batch:
+                    table.add((len(table.rows) + 1, dict(zip(table.columns, row, strict=True))))
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryError from error
+    except (duckdb.Error, UnreadableError, OSError) as error:
         reason = shortened(str(error).split("\n", 1)[0])
         yield Problem(f"not a readable Parquet file: {reason}", "Export the file again, or split it.")
         return

@@ -98,7 +98,7 @@ def main(limits: ConversionLimits, folder: str) -> None:
         request, data = requests.get()
         module, _, name = _BY_FORMAT[request["format"]].partition(".")
         if request["format"] == "parquet":
-            memory.load("pyarrow.parquet", "")
+            memory.load("duckdb", "")
         reader = getattr(memory.load(module), name)
         replies.write(b"ready\n")
         replies.flush()

@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.store.connections import execute_in_order, execute_with
+from graphrag_assets.store.connections import ArrowStream, execute_in_order, execute_with
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text.languages import UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.text.references import CHECKED_PATTERN
@@ -94,9 +94,9 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
     languages = _write_languages(connection)
     connection.execute(_TEXTS, {"languages": languages})
     connection.execute(_FORGET)
-    for new in connection.sql(_NEW).pl()["hash"].to_frame().iter_slices(_TEXTS_PER_PART):
-        connection.register("new", new)
-        texts = connection.sql(_TEXTS_OF).pl()
+    for new in pl.DataFrame(connection.sql(_NEW))["hash"].to_frame().iter_slices(_TEXTS_PER_PART):
+        connection.register("new", ArrowStream(new))
+        texts = pl.DataFrame(connection.sql(_TEXTS_OF))
         connection.unregister("new")
         _count_words(connection, texts, languages)
     execute_in_order(connection, _WRITE)
@@ -115,7 +115,7 @@ def _count_words(connection: duckdb.DuckDBPyConnection, texts: pl.DataFrame, lan
     distinct = words.select("language", "word").unique()
     numbers = [number_of(f"{COUNTED_WITH} {language} {word}") for language, word in distinct.iter_rows()]
     distinct = distinct.with_columns(pl.Series("number", numbers, dtype=pl.UInt64))
-    stored = connection.sql("SELECT word AS number FROM working.words").pl()
+    stored = pl.DataFrame(connection.sql("SELECT word AS number FROM working.words"))
     written = {
         "words": _stemmed(distinct.join(stored, on="number", how="anti")),
         "postings": words.join(distinct, on=["language", "word"]).select("hash", "number", "n").sort("hash"),

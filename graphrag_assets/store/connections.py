@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import duckdb
 import polars as pl
+from polars.datatypes import DataTypeClass
 
 from graphrag_assets.errors import OtherVersionError, StoreError, chain_of
 from graphrag_assets.runtime.interruption import executing, raise_if_interrupted
@@ -137,6 +138,28 @@ def one_value(connection: duckdb.DuckDBPyConnection, query: str, parameters: Map
     return value
 
 
+class ArrowStream:
+    """A frame that DuckDB scans by Arrow's C interface. For a polars frame itself it imports pyarrow: 165 MB."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame.cast({name: _without_null(kind) for name, kind in frame.schema.items()})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def _without_null(kind: pl.DataType | DataTypeClass) -> pl.DataType | DataTypeClass:
+    """Return a type without columns of nulls alone, which DuckDB 2.0 refuses: Arrow gives them no validity bitmap."""
+    match kind:
+        case pl.Null():
+            return pl.String()
+        case pl.List(inner=inner):
+            return pl.List(_without_null(inner))
+        case pl.Struct(fields=fields):
+            return pl.Struct({field.name: _without_null(field.dtype) for field in fields})
+    return kind
+
+
 def execute_with(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
@@ -145,7 +168,7 @@ def execute_with(
 ) -> None:
     """Execute a statement that reads `frames` as tables of their names."""
     for name, frame in frames.items():
-        connection.register(name, frame)
+        connection.register(name, ArrowStream(frame))
     try:
         connection.execute(statement, dict(parameters or {}))
     finally:

@@ -23,6 +23,7 @@ from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
     DEFAULT_MEMORY,
     ROW_GROUPS,
+    ArrowStream,
     execute_with,
     in_memory,
     interrupts_raised,
@@ -379,10 +380,12 @@ def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: 
 
 def numbered(connection: duckdb.DuckDBPyConnection, table_name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` with the column human_readable_id; every id must have a number."""
-    connection.register("wanted", frame.select("id"))
-    numbers = connection.sql(
-        "SELECT id, human_readable_id FROM numbers WHERE table_name = $name AND id IN (SELECT id FROM wanted)",
-        params={"name": table_name},
-    ).pl()
+    connection.register("wanted", ArrowStream(frame.select("id")))
+    numbers = pl.DataFrame(
+        connection.sql(
+            "SELECT id, human_readable_id FROM numbers WHERE table_name = $name AND id IN (SELECT id FROM wanted)",
+            params={"name": table_name},
+        )
+    )
     connection.unregister("wanted")
     return frame.join(numbers, on="id", how="left", maintain_order="left")

@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.store.connections import execute_in_order
+from graphrag_assets.store.connections import ArrowStream, execute_in_order
 from graphrag_assets.store.schema import sql
 from graphrag_assets.text.words import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
@@ -51,11 +51,13 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
     Args:
         connection: has the publication in use, with entities, texts, bridge tables and postings in it.
     """
-    headings = connection.sql("SELECT DISTINCT unnest(headings) AS heading FROM text_units").pl()["heading"].sort()
-    special = connection.sql(_SPECIAL).pl()
+    headings = pl.DataFrame(connection.sql("SELECT DISTINCT unnest(headings) AS heading FROM text_units"))[
+        "heading"
+    ].sort()
+    special = pl.DataFrame(connection.sql(_SPECIAL))
     spellings = pl.Series("spelling", map(name_key, special["title_key"]), pl.String)
-    connection.register("heading_forms", _heading_forms(headings))
-    connection.register("spellings", special.with_columns(spellings))
+    connection.register("heading_forms", ArrowStream(_heading_forms(headings)))
+    connection.register("spellings", ArrowStream(special.with_columns(spellings)))
     parameters = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,

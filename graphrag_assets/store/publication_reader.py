@@ -15,7 +15,7 @@ import polars as pl
 
 from graphrag_assets.errors import IndexMissing, OtherVersionError, QueryError, StoreError, refuse_denied
 from graphrag_assets.runtime.processes import use_threads
-from graphrag_assets.store.connections import NO_EXTENSIONS, interruptible, refuse_other_version
+from graphrag_assets.store.connections import NO_EXTENSIONS, ArrowStream, interruptible, refuse_other_version
 from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.schema import POLARS_TYPES, literal
 
@@ -68,7 +68,7 @@ class Reader:
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
-        return self._run(query, parameters, tables, lambda result: result.pl())
+        return self._run(query, parameters, tables, _frame)
 
     def texts(self, query: str, tables: Mapping[str, pl.DataFrame], as_json: bool) -> Texts:
         """As `query`, with every value, of whatever type, as text that DuckDB writes.
@@ -102,7 +102,7 @@ class Reader:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
             cursor.execute(_USE_ALL_SCHEMAS)
             for name, frame in (tables or {}).items():
-                cursor.register(name, frame)
+                cursor.register(name, ArrowStream(frame))
             return interruptible(cursor, lambda: fetch(cursor.sql(query, params=dict(parameters or {}))))
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
@@ -124,7 +124,6 @@ class Reader:
     def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `rows`, for thousands of rows or nested columns with different names: exact types, no object per value."""
         with self._cursor() as cursor:
-            # By Arrow's C interface, where `.pl()` imports pyarrow: 40 MB. Polars takes no intervals from it.
             return interruptible(cursor, lambda: pl.DataFrame(cursor.sql(query, params=dict(parameters or {}))))
 
     def _fetch(
@@ -208,6 +207,13 @@ class Reader:
         """Number of the publication; 0 for a file without one."""
         row = self.rows("SELECT max(number) AS number FROM publication")
         return int(row.item() or 0)
+
+
+def _frame(result: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    for name, kind in zip(result.columns, map(str, result.types), strict=True):
+        if "INTERVAL" in kind or "UNION" in kind:
+            raise StoreError(f"Column {name!r} is of type {kind}, which polars lacks: cast it to VARCHAR.")
+    return pl.DataFrame(result)
 
 
 def check_text(query: str) -> None:

@@ -23,6 +23,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import (
     ROW_GROUPS,
+    ArrowStream,
     execute_in_order,
     in_memory,
     interrupts_raised,
@@ -110,7 +111,7 @@ def fill(connection: duckdb.DuckDBPyConnection, number: int, digest: str, llm_ca
             copy = f"INSERT INTO {table.sql_name} BY NAME FROM working.{identifier(table.name)} ORDER BY {table.order}"
             connection.execute(copy)
     if llm_calls is not None:
-        connection.register("calls", llm_calls)
+        connection.register("calls", ArrowStream(llm_calls))
         execute_in_order(connection, _CALLS)
         connection.unregister("calls")
     write_bm25_index(connection)

@@ -132,7 +132,7 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
     with attached(before=before, after=after) as connection:
         try:
             connection.execute(sql("compare"))
-            return {view: connection.sql(f"FROM {view} ORDER BY ALL").pl() for view in VIEWS}
+            return {view: pl.DataFrame(connection.sql(f"FROM {view} ORDER BY ALL")) for view in VIEWS}
         except duckdb.Error as error:
             raise StoreError(f"Cannot compare {before} with {after}: {error}") from error
 

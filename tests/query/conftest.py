@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.retrieval_quality import Collection, collections
 from graphrag_assets.query import GraphRAG, fetch
-from graphrag_assets.store.connections import CONNECTION_CONFIG
+from graphrag_assets.store.connections import CONNECTION_CONFIG, execute_with
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION
@@ -275,11 +275,11 @@ def write_index(path: Path, model: str = "", number: int = 1, empty: str | None 
         for table in PUBLISHED:
             connection.execute(table.ddl().replace("{dimensions}", str(DIMENSIONS)))
         for table in (table for table in PUBLISHED if rows.get(table.name)):
-            frame = pl.DataFrame(rows[table.name], infer_schema_length=None)  # noqa: F841 (DuckDB reads it by name)
-            connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM frame")
+            frame = pl.DataFrame(rows[table.name], infer_schema_length=None)
+            execute_with(connection, f"INSERT INTO {table.sql_name} BY NAME FROM frame", frame=frame)
         if model:
-            vectors = _embeddings(rows, model)  # noqa: F841
-            connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
+            vectors = _embeddings(rows, model)
+            execute_with(connection, "INSERT INTO embeddings BY NAME FROM vectors", vectors=vectors)
         search_tables_of(connection)
         write_macros(connection)
     return path

@@ -9,7 +9,7 @@ import pytest
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question import Question, question_terms
 from graphrag_assets.query.retrieval import word_scores
-from graphrag_assets.store.connections import CONNECTION_CONFIG
+from graphrag_assets.store.connections import CONNECTION_CONFIG, ArrowStream
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.store.schema import SCHEMA_VERSION
@@ -34,7 +34,7 @@ RUSSIAN = ["Клиенты жаловались на задержки доста
 
 def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path:
     """A publication with a document, a text unit and, where there are titles, an entity for each text."""
-    rows = pl.DataFrame(  # noqa: F841 (DuckDB reads it by its name)
+    rows = pl.DataFrame(
         {
             "n": range(len(texts)),
             "text": texts,
@@ -46,6 +46,7 @@ def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path
     )
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         create_tables(connection, 1)
+        connection.register("rows", ArrowStream(rows))
         connection.execute(
             "INSERT INTO documents BY NAME SELECT 'd' || n AS id, n AS human_readable_id, language FROM rows"
         )

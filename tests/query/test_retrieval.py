@@ -16,6 +16,7 @@ from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import Scores, fuse, search_texts, vector_scores, word_scores
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.text.languages import stem, stop_words
@@ -89,10 +90,10 @@ def test_words_are_found_in_every_script(tmp_path: Path) -> None:
     path = tmp_path / "graphrag.duckdb"
     with duckdb.connect(str(path)) as connection:
         create_tables(connection, 4)
-        rows = pl.DataFrame(  # noqa: F841 (DuckDB reads it by its name)
+        rows = pl.DataFrame(
             {"human_readable_id": range(len(LANGUAGES)), "text": [row[0] for row in LANGUAGES.values()]}
         )
-        connection.execute("INSERT INTO text_units BY NAME FROM rows")
+        execute_with(connection, "INSERT INTO text_units BY NAME FROM rows", rows=rows)
         search_tables_of(connection)
     reader = CurrentPublication(path).reader()
     for place, (language, (_, present, absent)) in enumerate(LANGUAGES.items()):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.store import schema
+from graphrag_assets.store.connections import ArrowStream
 from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
 
 COLUMNS = {
@@ -53,7 +54,7 @@ ROWS = st.fixed_dictionaries(
 def connected(rows: pl.DataFrame) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(TABLE.ddl())
-    connection.register("before", rows)
+    connection.register("before", ArrowStream(rows))
     connection.execute("INSERT INTO things BY NAME FROM before")
     return connection
 
@@ -70,7 +71,7 @@ def test_replacing_by_hashes_writes_what_except_finds(before, after, data):
     scope = data.draw(st.sampled_from(["true", "batch = 'one'"]))
     new = new if scope == "true" else new.with_columns(batch=pl.lit("one"))
     with connected(old) as connection:
-        connection.register("new", new)
+        connection.register("new", ArrowStream(new))
         connection.execute(f"CREATE TABLE others AS FROM things WHERE {scope} IS DISTINCT FROM true")
         stored, given_rows = f"FROM things WHERE {scope}", "SELECT * FROM new"
         deleted = count(connection, stored) - count(connection, f"{stored} INTERSECT FROM new")

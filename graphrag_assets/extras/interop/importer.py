@@ -27,7 +27,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import write_batch
-from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.connections import ArrowStream, execute_with
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers
 
 PREFIX = "imported-"
@@ -95,7 +95,7 @@ def _write_structure(
     numbers = _assigned_numbers(connection, facts.references)
     members = _joined(_members(tables["communities"], facts.entity_ids, counts), facts.edges)
     placed, present_ids = (
-        connection.sql(query).pl()["id"]
+        pl.DataFrame(connection.sql(query))["id"]
         for query in ("SELECT DISTINCT entity_id AS id FROM community_members", "SELECT id FROM communities")
     )
     new = members.filter(~pl.col("entity_id").is_in(placed.implode()))
@@ -194,7 +194,7 @@ def _assigned_numbers(connection: duckdb.DuckDBPyConnection, references: pl.Data
     )
     for (table,), rows in references.group_by("table_name", maintain_order=True):
         assign_numbers(connection, str(table), NUMBERED.get(str(table)) or rows.select("id", "number").unique("id"))
-    connection.register("referenced", references)
+    connection.register("referenced", ArrowStream(references))
     query = "SELECT table_name, number, human_readable_id FROM referenced JOIN numbers USING (table_name, id)"
     pairs = connection.execute(query).fetchall()
     connection.unregister("referenced")
@@ -233,7 +233,7 @@ def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]
                 column = "id" if table is schema.DOCUMENTS else "document_id"
                 query = f"FROM {table.name} WHERE batch = $batch AND {column} NOT IN (SELECT unnest($ids::VARCHAR[]))"
                 parameters = {"batch": batch, "ids": chosen["id"].to_list()}
-                frames[table.name] = connection.sql(query, params=parameters).pl()
+                frames[table.name] = pl.DataFrame(connection.sql(query, params=parameters))
             is_left = frames["documents"].height > 0
             digest = stable_id("import", *frames["documents"]["id"]) if is_left else DELETED
             origin = imported[batch] if is_left else None

@@ -10,14 +10,12 @@ model that has failed twice fails again, and is paid each time.
 
 import asyncio
 import json
-import logging
-import re
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -25,8 +23,9 @@ from urllib.parse import urlsplit
 from graphrag_assets.contracts.records import GIVEN_UP
 from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.llm import provider, structured_output
+from graphrag_assets.llm.chat_server import n_tokens_of, server_of
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
-from graphrag_assets.llm.limits import REJECTS, Budget, Limits, Trace, with_retries
+from graphrag_assets.llm.limits import Budget, Limits, Trace, with_retries
 from graphrag_assets.llm.model_errors import (
     GivenUp,
     InvalidAnswer,
@@ -52,13 +51,10 @@ T = TypeVar("T")
 Options = TypeVar("Options", bound=ModelOptions)
 Send = Callable[[list[Message], dict[str, Any], Structured], Awaitable[T]]
 """Sends one request with these messages and parameters, which asks for JSON in this way."""
-_log = logging.getLogger(__name__)
 _RUNS = 2
 """A request that so many runs got no valid answer to is given up."""
 _TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_base
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
-_SHORT_PROMPT, _BYTES_PER_TOKEN = 4_000, 5
-"""Bytes of prompts that are not looked at: all of short ones, and what a token usually has at most."""
 
 
 class ModelClient(Generic[Options]):
@@ -149,19 +145,6 @@ class ModelClient(Generic[Options]):
                 )
 
 
-@dataclass
-class _Server:
-    """What a process has learned about a model's server."""
-
-    mode: Structured | None = None  # how it is asked for JSON
-    refused: set[str] = field(default_factory=set)  # parameters, which are left out
-    cuts_prompts: bool = False  # it counts less than half of the tokens of a long prompt
-    lacks_opening_tag: bool = False  # its thoughts begin without a tag, so nothing is shown before they end
-
-
-_servers: dict[tuple[str, str | None], _Server] = defaultdict(_Server)
-
-
 class ChatModel(ModelClient[ModelOptions]):
     """A chat model. Answers in the ledger from before `cache_not_before` (ISO time, UTC) are paid for again."""
 
@@ -178,7 +161,7 @@ class ChatModel(ModelClient[ModelOptions]):
         super().__init__(options, ledger, limits, budget)
         self._not_before = cache_not_before or ""
         self._settings: dict[str, Any] = json.loads(options.parameters)
-        self._server = _servers[options.model, options.base_url]
+        self.server = server_of(options)
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
     async def complete(self, request: ChatRequest) -> Completion:
@@ -228,13 +211,14 @@ class ChatModel(ModelClient[ModelOptions]):
         """Return what `send` returns for one request, in the form that the server accepts."""
         await self.prices()  # imports litellm
         while True:
-            mode, wanted = self.structured_mode, self._parameters(request)
-            parameters = {name: value for name, value in wanted.items() if name not in self._server.refused}
+            mode, wanted = self.server.mode(), self._parameters(request)
+            parameters = {name: value for name, value in wanted.items() if name not in self.server.refused}
             try:
                 tokens = partial(self._expected, request, messages)
                 return await self.paid(trace, request.name, partial(send, messages, parameters, mode), tokens)
             except RequestRejected as error:
-                if not self._learned_from(error, request, mode, parameters):
+                asks_for_json = request.response_model is not None
+                if not self.server.learn(error, mode if asks_for_json else None, parameters):
                     raise
 
     async def _attempt(
@@ -283,7 +267,7 @@ class ChatModel(ModelClient[ModelOptions]):
         async with self.counted(request.task, trace):
             first, chunks = await self._request(request, messages, trace, start)
             try:
-                reader = AnswerReader(holds_back=self._server.lacks_opening_tag)
+                reader = AnswerReader(holds_back=self.server.lacks_opening_tag)
                 async for piece, reply in provider.pieces(first, chunks, self.options.timeout, reader):  # noqa: B007
                     if time.monotonic() - trace.began > self.limits.options.deadline_seconds:
                         raise TimeoutError("The answer does not end.")
@@ -326,46 +310,18 @@ class ChatModel(ModelClient[ModelOptions]):
         together = {"temperature": request.temperature, **self._settings}
         return {name: value for name, value in together.items() if value is not None}
 
-    @property
-    def structured_mode(self) -> Structured:
-        """How JSON is requested from the model, as far as is known."""
-        if self._server.mode is None:
-            self._server.mode = provider.structured_mode(self.options)
-        return self._server.mode
-
-    @property
-    def cuts_prompts(self) -> bool:
-        """Whether the server is known to have cut a prompt."""
-        return self._server.cuts_prompts
-
-    def _learned_from(
-        self, error: RequestRejected, request: ChatRequest, rejected: Structured, sent: Iterable[str]
-    ) -> bool:
-        """Ask for JSON in a weaker way from now on, or leave out the parameters that a rejection names."""
-        about_format = any(word in str(error).lower() for word in ("response_format", "json", "schema", "grammar"))
-        if about_format and request.response_model is not None and rejected in structured_output.WEAKER:
-            if self._server.mode == rejected:  # else another call has done so
-                self._server.mode = structured_output.WEAKER[rejected]
-            return True
-        said = str(error).partition(REJECTS)[2]  # without the names of task, text unit and batch
-        names = [name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)]
-        if new := [name for name in names if name not in self._server.refused]:
-            self._server.refused.update(new)
-            _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(new), said)
-        return bool(names)
-
     def _expected(self, request: ChatRequest, messages: Sequence[Message]) -> tuple[int, int]:
         """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
         answers, tokens = self._answered[request.task]
         limit = self._parameters(request).get("max_tokens")
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
-        return _n_tokens(messages) + 4 * len(messages), round(min(output, limit) if limit else output)
+        return n_tokens_of(messages) + 4 * len(messages), round(min(output, limit) if limit else output)
 
     async def _paid_for(
         self, request: ChatRequest, reply: provider.Reply, messages: Sequence[Message], trace: Trace
     ) -> Usage:
         """Tokens and cost of a reply, which are charged. Tokens that the server does not say are counted here."""
-        self._warn_of(reply, messages)
+        self.server.observe(reply, messages)
         prices = await self.prices()
         sent, received, cached = reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens
         if sent is None or received is None:
@@ -378,26 +334,6 @@ class ChatModel(ModelClient[ModelOptions]):
         self.budget.spend(cost)
         trace.paid += usage
         return usage
-
-    def _warn_of(self, reply: provider.Reply, messages: Sequence[Message]) -> None:
-        """Warn of a prompt that was cut, and of thoughts without their opening tag, whose answers are shown whole."""
-        size, counted = sum(len(message["content"].encode()) for message in messages), reply.prompt_tokens
-        is_long = counted is not None and size >= max(_SHORT_PROMPT, counted * _BYTES_PER_TOKEN)
-        if counted is not None and is_long and not self.cuts_prompts and counted < (n_sent := _n_tokens(messages)) / 2:
-            self._server.cuts_prompts = True  # tokenizers differ by less
-            _log.warning(
-                "%s counted %d tokens of a prompt of about %d: it seems to cut prompts, so the model does not read all "
-                "of them. Raise its context: for Ollama num_ctx in GRAPHRAG_MODEL_PARAMETERS (models ollama_chat/…) or "
-                "OLLAMA_CONTEXT_LENGTH in the environment of its server.",
-                *(self.options.where, counted, n_sent),
-            )
-        if reply.lacked_opening_tag and not self._server.lacks_opening_tag:
-            self._server.lacks_opening_tag = True
-            _log.warning(
-                "%s sends thoughts without their opening tag, so its answers are not streamed. Start its server with a "
-                "reasoning parser (vLLM: --reasoning-parser, llama.cpp: --reasoning-format).",
-                self.options.where,
-            )
 
     def _valid(self, request: ChatRequest, hit: Hit | None) -> Completion | None:
         """Return stored answer, unless it is too old or not valid for the response model, which may have changed."""
@@ -465,7 +401,3 @@ def _share(usage: Usage, i: int, n: int) -> Usage:
 
     prompt, cached, completion = map(part, (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
     return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=usage.cost_usd / n)
-
-
-def _n_tokens(messages: Sequence[Message]) -> int:
-    return sum(count_tokens(message["content"] for message in messages))

@@ -146,5 +146,5 @@ async def _answers(chat: ChatModel, filler: str) -> str:
     system = Message(role="system", content="This is a test of the connection. Reply in the requested form.")
     question = Message(role="user", content=f"{filler}Answer with the word ready.")
     await chat.complete(ChatRequest(_CHECK, (system, question), ModelCheck))
-    cuts = ", cuts long prompts" if chat.cuts_prompts else ""
-    return f"answers by {chat.structured_mode}{cuts}"
+    cuts = ", cuts long prompts" if chat.server.cuts_prompts else ""
+    return f"answers by {chat.server.mode()}{cuts}"

@@ -2,8 +2,6 @@
 
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -74,38 +72,6 @@ def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     run(ledger.put(entry("a", response="third"), replace=True))
     assert run(ledger.get("a")).response == "third"
     assert run(ledger.get("b")).response == "other"
-
-
-WRITER = """
-import asyncio, sys
-from graphrag_assets.llm.ledger import Entry, Ledger
-ledger = Ledger(sys.argv[1])
-async def main():
-    for n in range(int(sys.argv[3])):
-        await ledger.put(Entry(f"{sys.argv[2]}-{n % 50}-{n}", "chat", "t", "p", "m", "{}", response="x" * 500))
-        await ledger.put(Entry(f"shared-{n}", "chat", "t", "p", "m", "{}", response="y"))
-        print(n, flush=True)
-asyncio.run(main())
-"""
-
-
-@pytest.mark.extended
-def test_stored_answers_of_two_processes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
-    file = tmp_path / "ledger.db"
-    for turn in range(3):
-        writers = [
-            subprocess.Popen(
-                [sys.executable, "-c", WRITER, str(file), f"{turn}{who}", "100000"], stdout=subprocess.PIPE
-            )
-            for who in "ab"
-        ]
-        done = [[int(writer.stdout.readline()) for _ in range(20 + turn)] for writer in writers]
-        for writer in writers:
-            writer.kill()
-            writer.wait()
-        keys = {f"{turn}{who}-{n % 50}-{n}" for who, numbers in zip("ab", done, strict=True) for n in numbers}
-        assert set(run(Ledger(file).get_many(list(keys)))) == keys
-    assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_the_keys_of_paid_answers_never_change(lab: Lab) -> None:

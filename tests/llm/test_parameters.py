@@ -1,11 +1,10 @@
 """Parameters of a chat model on the wire: sent as given, part of the ledger's key, dropped when they are refused."""
 
 import json
-from collections import defaultdict
 
 import pytest
 
-from graphrag_assets.llm import ask_model
+from graphrag_assets.llm import chat_server
 from tests.llm.conftest import Entity, ask, run
 
 GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k": 20}
@@ -13,7 +12,7 @@ GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k":
 
 @pytest.fixture(autouse=True)
 def nothing_learned(monkeypatch):
-    monkeypatch.setattr(ask_model, "_servers", defaultdict(ask_model._Server))
+    monkeypatch.setattr(chat_server, "_servers", {})
 
 
 def refusing(name: str):

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from pydantic import BaseModel
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
-from graphrag_assets.llm.structured_output import parse, strict_schema, with_schema
+from graphrag_assets.llm.structured_output import parse
 from tests.llm.conftest import Extraction
 
 GOOD = {"title": "Ada", "type": "PERSON", "strength": 7}
@@ -70,40 +69,6 @@ def test_a_bad_record_is_dropped_and_counted_and_the_good_ones_stay() -> None:
 def test_anything_but_the_requested_object_is_invalid(text: str) -> None:
     with pytest.raises(InvalidAnswer):
         parse(text, Extraction)
-
-
-def test_the_strict_schema_requires_every_field_and_allows_no_other() -> None:
-    class Finding(BaseModel):
-        summary: str
-
-    class Report(BaseModel):
-        title: str = "none"
-        default: int = 3  # a field of this name is a field, not a default
-        best: Finding | None = None
-        findings: list[Finding] = []
-
-    schema = strict_schema(Report)
-
-    assert schema["required"] == ["title", "default", "best", "findings"]
-    assert schema["additionalProperties"] is False
-    assert list(schema["properties"]) == schema["required"]
-    assert schema["properties"]["title"] == {"title": "Title", "type": "string"}
-    assert schema["properties"]["findings"]["items"] == {"$ref": "#/$defs/Finding"}
-    assert schema["$defs"]["Finding"]["additionalProperties"] is False
-
-
-def test_the_schema_is_in_words_where_the_parameter_does_not_carry_it() -> None:
-    messages = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": "Ada met Charles."}]
-
-    carried, parameters = with_schema(messages, Extraction, "json_schema")
-    assert (carried, parameters["response_format"]["json_schema"]["name"]) == (messages, "Extraction")
-    told, parameters = with_schema(messages, Extraction, "text")
-    assert parameters == {}
-    assert told[0]["content"].startswith("Be exact.\n\nAnswer with one JSON object")
-    assert '"strength"' in told[0]["content"]
-    assert told[1] == messages[1]
-    told, parameters = with_schema(messages[1:], Extraction, "json_object")
-    assert (told[0]["role"], parameters) == ("system", {"response_format": {"type": "json_object"}})
 
 
 @pytest.mark.parametrize(

@@ -120,21 +120,10 @@ _THEME = re.compile(
     r"|(?:главные|основные) (?:темы|проблемы|события)|обзор|в целом)\b",
     re.IGNORECASE,
 )
-_COMPARISON = re.compile(
-    r"\b(?:compar(?:e|ed|ison|ing)|contrast(?:ed)?|differ(?:s|ed|ence|ences|ent|ently)?|versus|vs\b\.?|similarit(?:y|ies)"
-    r"|in common|unlike|disagree(?:d|ment)?|rival(?:s|ry)?|advantages?|pros and cons"
-    r"|(?:better|worse|larger|smaller|faster|longer|more|less) \w* ?than)\b",
-    re.IGNORECASE,
-)
-_LIST = re.compile(
-    r"^(?:please )?(?:list|enumerate|énumère|enumera)\b|\b(?:name|find|mention|show|give) (?:me )?(?:all|every|each)\b"
-    r"|\b(?:a|the) (?:complete|full) list\b|\b(?:nenne|zähle|liste) (?:mir )?alle\b|\btou(?:te)?s les noms\b",
-    re.IGNORECASE,
-)
 
 
 def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple[str, str]:
-    """Return the kind of a question, and why: a theme, a comparison, a list, or what local search answers.
+    """Return the kind of a question, and why: a theme, or what local search answers.
 
     Args:
         named: number of entities of the index that the question names by title or alias.
@@ -145,10 +134,6 @@ def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple
     """
     if not named and (match := _THEME.search(question)):
         return "theme", f"it asks about the whole ({match[0].casefold()!r}) and names no entity of the index"
-    if match := _COMPARISON.search(question):
-        return "comparison", f"it compares ({match[0].casefold()!r})"
-    if match := _LIST.search(question):
-        return "list", f"it asks for a list ({match[0].casefold()!r})"
     if named:
         return "fact", f"it names {named} {'entity' if named == 1 else 'entities'} of the index"
     if QuestionAnalysis.of(question).about_everything and not has_history:

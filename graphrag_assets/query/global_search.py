@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import polars as pl
 from pydantic import BeforeValidator, Field, InstanceOf
@@ -12,7 +12,7 @@ from graphrag_assets.embedded import rate
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, columns, fill, packed
-from graphrag_assets.query.fetch import level_reports, nearest_reports, report_rows, report_tree
+from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.question import Question
@@ -101,9 +101,7 @@ class GlobalOptions(CommonOptions):
             1000, and reduce_max_length, 2000).
         general_knowledge: the answer may add what the data does not say, marked [LLM: verify] (GraphRAG:
             allow_general_knowledge).
-        dynamic: select communities by rating their reports from the top down, instead of a level; or "vector": the
-            reports most similar to the question, of all levels, for the price of one embedding.
-        nearest_reports: number of reports that "vector" selects.
+        dynamic: select communities by rating their reports from the top down, instead of a level.
     """
 
     community_level: Count = 2
@@ -117,11 +115,10 @@ class GlobalOptions(CommonOptions):
     max_reduce_words: PositiveCount = 1000
     general_knowledge: Flag = False
     dynamic: Annotated[
-        bool | Literal["vector"] | InstanceOf[DynamicOptions],
+        bool | InstanceOf[DynamicOptions],
         BeforeValidator(made_of(DynamicOptions)),
-        Field(description="True, False, 'vector' or DynamicOptions(…)"),
+        Field(description="True, False or DynamicOptions(…)"),
     ] = False
-    nearest_reports: PositiveCount = 30
 
 
 async def build_context(ask: Ask[GlobalOptions]) -> Context:
@@ -130,8 +127,7 @@ async def build_context(ask: Ask[GlobalOptions]) -> Context:
     if not options.dynamic:
         context = await ask.in_thread(global_context, ask.reader, ask.question, options, ask.scope)
     else:
-        reports = await (_nearest_reports(ask) if options.dynamic == "vector" else _selected_reports(ask))
-        context = await ask.in_thread(batched, ask.question, reports, options)
+        context = await ask.in_thread(batched, ask.question, await _selected_reports(ask), options)
     return ask.add_context(context)
 
 
@@ -170,28 +166,11 @@ async def _selected_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
         descent.add(ratings)
     ask.trace.notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
     rows = await ask.in_thread(report_rows, ask.reader, [descent.report[c] for c in sorted(descent.chosen)])
-    return _with_weights(rows, tree).with_columns(
-        rating=pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64)
-    )
-
-
-async def _nearest_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
-    """Return the reports most similar to the question, with the columns of `level_reports`."""
-    await ask.embed(ask.question)
-    nearest = await ask.in_thread(nearest_reports, ask.reader, ask.question, ask.options.nearest_reports, ask.scope)
-    tree = await ask.in_thread(report_tree, ask.reader, ask.scope)
-    return _with_weights(await ask.in_thread(report_rows, ask.reader, nearest), tree)
-
-
-def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """Return reports by the share of the corpus that they represent; `tree`: as `report_tree` returns it."""
-    return (
-        reports.rename({"full_content": "content"})
-        .join(tree.select("community", "text_units"), on="community", how="left")
-        .with_columns(
-            occurrence_weight=(pl.col("text_units") / pl.max_horizontal(pl.col("text_units").max(), 1)).round(4)
-        )
-        .sort("text_units", "rank", "human_readable_id", descending=[True, True, False], nulls_last=True)
+    rating = pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64)
+    share = (pl.col("text_units") / pl.max_horizontal(pl.col("text_units").max(), 1)).round(4)
+    weighted = rows.rename({"full_content": "content"}).join(tree.select("community", "text_units"), on="community")
+    return weighted.with_columns(rating=rating, occurrence_weight=share).sort(
+        "text_units", "rank", "human_readable_id", descending=[True, True, False], nulls_last=True
     )
 
 

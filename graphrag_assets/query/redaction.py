@@ -1,36 +1,65 @@
 """Entities and relationships as the text units of a scope describe them, without a word or a number from elsewhere.
 
-Rows with allowed sources only are shown as published. For the others, title, type and description are rebuilt from the
-mentions in the scope, by the rules of indexing and the summarizer of the embedded default.
+Rows with allowed sources only are shown as published. For the others, title, type and description are those of the
+mentions in the scope. An imported index has no mentions: then only the title remains, which names what an allowed text
+unit names.
 """
-
-from collections.abc import Iterable
 
 import polars as pl
 
-from graphrag_assets.embedded import summarize
 from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.store.schema import sql
 
-_MENTIONS_OF_ENTITIES = """
-WITH selected AS (SELECT unnest($numbers::INT[]) AS number),
+_MAX_DESCRIPTIONS = 3
+"""Of a row: those that begin with its name, then those that most mentions give."""
+
+_ENTITY_MENTIONS = """
 declared AS (
-    SELECT entity_number AS number, title, type, description, text_unit_number AS text_unit, n_sentences
-    FROM entity_mentions WHERE entity_number IN (FROM selected)
+    SELECT entity_number AS number, title, type, description, text_unit_number AS text_unit, n_sentences AS n
+    FROM entity_mentions WHERE entity_number IN (FROM chosen)
 ), related AS (
     -- An end of a relationship without mentions of its own is described by its relationships.
-    SELECT source_number AS number, source AS title, 'UNKNOWN' AS type, description, text_unit_number AS text_unit,
-           1 AS n_sentences
-    FROM relationship_mentions WHERE source_number IN (FROM selected)
+    SELECT source_number AS number, source AS title, 'UNKNOWN' AS type, description, text_unit_number AS text_unit, 1
+    FROM relationship_mentions WHERE source_number IN (FROM chosen)
     UNION ALL
     SELECT target_number, target, 'UNKNOWN', description, text_unit_number, 1
-    FROM relationship_mentions WHERE target_number IN (FROM selected)
+    FROM relationship_mentions WHERE target_number IN (FROM chosen)
+), mentions AS (
+    FROM declared UNION ALL FROM related WHERE number NOT IN (SELECT number FROM declared)
 )
-SELECT * FROM (
-    FROM declared
-    UNION ALL FROM related WHERE number NOT IN (SELECT number FROM declared)
-) WHERE {allowed} ORDER BY ALL
+"""
+_RELATIONSHIP_MENTIONS = """
+mentions AS (
+    SELECT relationship_number AS number, '' AS title, type, description, text_unit_number AS text_unit, 1 AS n
+    FROM relationship_mentions WHERE relationship_number IN (FROM chosen)
+)
+"""
+# Of each chosen row its main title, type and descriptions; of one that has no mention in the scope, nothing.
+_REBUILT = f"""
+WITH chosen AS (SELECT unnest($numbers::INT[]) AS number), {{mentions}},
+allowed AS (SELECT * REPLACE (coalesce(type, '') AS type) FROM mentions WHERE {{allowed}}),
+titles AS (
+    SELECT number, title FROM allowed GROUP BY number, title
+    QUALIFY row_number() OVER (PARTITION BY number ORDER BY sum(n) DESC, title) = 1
+), types AS (
+    SELECT number, type FROM allowed GROUP BY number, type
+    QUALIFY row_number() OVER (
+        PARTITION BY number ORDER BY type IN ('', 'UNKNOWN', 'CONCEPT', 'NAME'), count(*) DESC, type
+    ) = 1
+), described AS (
+    SELECT number, description, row_number() OVER (
+        PARTITION BY number
+        ORDER BY bool_or(starts_with(description, title)) DESC, count(*) DESC, min(text_unit), description
+    ) AS place
+    FROM allowed WHERE description <> '' GROUP BY number, description QUALIFY place <= {_MAX_DESCRIPTIONS}
+), descriptions AS (
+    SELECT number, string_agg(description, ' ' ORDER BY place) AS description FROM described GROUP BY number
+), frequencies AS (SELECT number, count(DISTINCT text_unit) AS frequency FROM allowed GROUP BY number)
+SELECT number::BIGINT AS human_readable_id, title, coalesce(type, '') AS type, coalesce(type, '') AS predicates,
+       false AS over, coalesce(description, '') AS description, frequency
+FROM chosen LEFT JOIN titles USING (number) LEFT JOIN types USING (number) LEFT JOIN descriptions USING (number)
+LEFT JOIN frequencies USING (number)
 """
 
 
@@ -41,9 +70,11 @@ def redact_entities(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.Dat
     """
     if scope.is_everything or frame.is_empty():
         return frame.drop("is_whole")
-    partly = frame.filter(~pl.col("is_whole"))["human_readable_id"].to_list()
+    partly = frame.filter(~pl.col("is_whole"))
+    rebuilt = _rebuilt(scope, reader, _ENTITY_MENTIONS, partly["human_readable_id"])
+    titles = rebuilt.join(partly, on="human_readable_id", how="left", maintain_order="left")["title_right"]
     frame = frame.drop("is_whole", "line_tokens", strict=False)  # the tokens are those of the published line
-    return _replaced(frame, _rebuilt_entities(scope, reader, partly), partly) if partly else frame
+    return _updated(frame, rebuilt.with_columns(title=pl.coalesce("title", titles)))
 
 
 def redact_relationships(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
@@ -53,92 +84,29 @@ def redact_relationships(scope: Scope, reader: Reader, frame: pl.DataFrame) -> p
     marks = ("is_whole", "source_is_whole", "target_is_whole")
     if not scope.limits_text or frame.is_empty():
         return frame.drop(marks)
-    partly = frame.filter(~pl.col("is_whole"))["human_readable_id"].to_list()
-    ends = {n for end in ("source", "target") for n in frame.filter(~pl.col(f"{end}_is_whole"))[f"{end}_number"]}
-    frame = frame.drop(*marks, "line_tokens", strict=False)
-    if ends:
-        titles = dict(_rebuilt_entities(scope, reader, sorted(ends)).select("human_readable_id", "title").iter_rows())
-        named = {
-            end: pl.col(f"{end}_number").replace_strict(titles, default=None, return_dtype=pl.String)
-            for end in ("source", "target")
-        }
-        frame = frame.with_columns(**{end: pl.coalesce(title, end) for end, title in named.items()})
-    frame = _replaced(frame, _rebuilt_relationships(scope, reader, partly), partly) if partly else frame
-    predicates = predicates_of(scope, reader, frame)
-    return _replaced(frame, predicates, predicates["human_readable_id"])
+    for end in ("source", "target"):
+        partly = frame.filter(~pl.col(f"{end}_is_whole"))[f"{end}_number"].unique()
+        rebuilt = _rebuilt(scope, reader, _ENTITY_MENTIONS, partly).drop_nulls("title")
+        titles = dict(rebuilt.select("human_readable_id", "title").iter_rows())
+        title = pl.col(f"{end}_number").replace_strict(titles, default=None, return_dtype=pl.String)
+        frame = frame.with_columns(pl.coalesce(title, end).alias(end))
+    rebuilt = _rebuilt(scope, reader, _RELATIONSHIP_MENTIONS, frame.filter(~pl.col("is_whole"))["human_readable_id"])
+    frame = _updated(frame.drop(*marks, "line_tokens", strict=False), rebuilt)
+    return _updated(frame, predicates_of(scope, reader, frame))
 
 
-def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """human_readable_id, title, type, description, frequency from the mentions in the scope."""
-    mentions = reader.rows(
-        _MENTIONS_OF_ENTITIES.format(allowed=scope.allows("text_unit", "text_unit")),
-        {"numbers": numbers},
-    )
-    counted = mentions.group_by("number", "title").agg(pl.col("n_sentences").sum())
-    titles = _first(counted.sort("number", pl.col("n_sentences").neg(), "title"), "title")
-    types = _main_types(mentions)
-    described = mentions.join(titles.rename({"title": "shown"}), on="number").select(
-        key="number", title="shown", description=pl.col("description").fill_null(""), n=pl.lit(1, pl.Int64)
-    )
-    frequency = mentions.group_by("number").agg(frequency=pl.col("text_unit").n_unique().cast(pl.Int64))
-    return (
-        titles.join(types, on="number")
-        .join(frequency, on="number")
-        .join(summarize(described), left_on="number", right_on="key", how="left")
-        .with_columns(pl.col("description").fill_null(""))
-        .rename({"number": "human_readable_id"})
-    )
+def _rebuilt(scope: Scope, reader: Reader, mentions: str, numbers: pl.Series) -> pl.DataFrame:
+    """human_readable_id, title, type, predicates, over, description, frequency from the mentions in the scope."""
+    query = _REBUILT.format(mentions=mentions, allowed=scope.allows("text_unit", "text_unit"))
+    return reader.rows(query, {"numbers": numbers.to_list()})
 
 
-def _main_types(mentions: pl.DataFrame) -> pl.DataFrame:
-    """Return number, type: the one that most mentions give."""
-    generic = pl.col("type").is_in(["", "UNKNOWN", "CONCEPT", "NAME"])
-    counted = mentions.with_columns(pl.col("type").fill_null("")).group_by("number", "type").len()
-    return _first(counted.sort("number", generic, pl.col("len").cast(pl.Int64).neg(), "type"), "type")
-
-
-def _first(frame: pl.DataFrame, column: str) -> pl.DataFrame:
-    return frame.group_by("number", maintain_order=True).agg(pl.col(column).first())
-
-
-def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """human_readable_id, type, predicates, description from the mentions in the scope."""
-    mentions = reader.rows(
-        f"""
-        SELECT relationship_number AS number, type, source || ' – ' || target AS title, description, 1::BIGINT AS n
-        FROM relationship_mentions
-        WHERE relationship_number IN (SELECT unnest($numbers::INT[]))
-          AND {scope.allows("text_unit", "text_unit_number")}
-        ORDER BY ALL
-        """,
-        {"numbers": numbers},
-    )
-    described = mentions.select(pl.col("description").fill_null(""), "title", "n", key="number")
-    types = _main_types(mentions).with_columns(predicates="type", over=pl.lit(False))
-    return types.join(summarize(described), left_on="number", right_on="key").rename({"number": "human_readable_id"})
-
-
-def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]) -> pl.DataFrame:
-    """`frame` with the columns of `rebuilt` in the rows of `numbers`; empty if nothing could be rebuilt.
-
-    An imported index has no mentions: then only the title remains, which names what an allowed text unit names.
-    """
-    columns = [name for name in rebuilt.columns if name != "human_readable_id"]
-    values = frame.select("human_readable_id").join(
-        rebuilt.with_columns(pl.col("human_readable_id").cast(frame["human_readable_id"].dtype)),
+def _updated(frame: pl.DataFrame, rebuilt: pl.DataFrame) -> pl.DataFrame:
+    """`frame` with the values of `rebuilt`, also its nulls, in the rows and columns that it has."""
+    return frame.update(
+        rebuilt.select(name for name in rebuilt.columns if name in frame.columns),
         on="human_readable_id",
-        how="left",
-        maintain_order="left",
-    )
-    is_rebuilt = frame["human_readable_id"].is_in(list(numbers))
-    nothing = {"title": pl.col("title"), "frequency": pl.lit(None, pl.Int64)}
-    return frame.with_columns(
-        pl.when(is_rebuilt)
-        .then(pl.coalesce(values[name], nothing.get(name, pl.lit(""))))
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name in columns
-        if name in frame.columns
+        include_nulls=True,
     )
 
 

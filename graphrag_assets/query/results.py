@@ -96,8 +96,8 @@ class Answer:
         errors: calls that failed while others succeeded; their results are missing.
         choice: for `ask`, the method it chose, and why.
         tests: the relevance tests of a lazy search in their order: order, human_readable_id and id of the text unit,
-            community and level that led to it (null: the ranking, or a neighbor), relevant (null: the test failed),
-            sentences (the relevant ones, from 1).
+            community that led to it (null: the ranking, or a neighbor), relevant (null: the test failed), sentences
+            (the relevant ones, from 1).
         steps: the steps of a planned search: step, variable, question (with its values), values, found (null: it was
             skipped), citations (number of cited rows), problem.
     """

@@ -24,18 +24,6 @@ def test_a_level_speaks_of_every_entity_once(reader: Reader, level: int) -> None
     assert sorted(members) == list(range(len(ENTITIES)))
 
 
-def test_the_nearest_reports_are_selected_for_the_price_of_an_embedding(rag: GraphRAG) -> None:
-    question = "Who commanded the Niagara?"
-    nearest = rag.global_(question, dynamic="vector", nearest_reports=2)
-    read = set(nearest.context["reports"]["human_readable_id"])
-    assert len(read) == 2
-    assert 3 in read  # the community of the Niagara and of its captain
-    assert "rating" not in nearest.usage
-    everything = rag.global_(question, dynamic="vector", nearest_reports=100)
-    assert set(everything.context["reports"]["human_readable_id"]) == {0, 1, 2, 3, 4}
-    assert {"occurrence_weight", "rank"} <= set(nearest.context["reports"].columns)
-
-
 def test_reports_weigh_by_the_distinct_text_units_of_their_members(reader: Reader) -> None:
     # Members of 4 (Valentia, Great Eastern, Gooch) are named in units 1, 2, 3; those of 3 in 0 and 1.
     weights = level_reports(reader, 1).select("community", "text_units", "occurrence_weight").rows()

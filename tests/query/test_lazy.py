@@ -243,16 +243,14 @@ def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commande
     n_units=st.integers(0, 120),
     budget=st.integers(1, 60),
     batch=st.integers(1, 9),
-    deeper_after=st.integers(1, 6),
+    max_empty=st.integers(1, 6),
     neighbors=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, deeper_after, neighbors, seed):
+def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, max_empty, neighbors, seed):
     chance = random.Random(seed)
     units = list(range(n_units))
-    communities = {
-        level: {c: [unit for unit in units if unit % n == c] for c in range(n)} for level, n in enumerate((3, 7, 12))
-    }
+    communities = {c: [unit for unit in units if unit % 7 == c] for c in range(7)}
     relevant = {unit for unit in units if chance.random() < 0.2}
     ranking = chance.sample(units, n_units // 2)
     sent = list[int]()
@@ -263,8 +261,8 @@ def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, dee
         sent.extend(asked)
         return {unit: (1,) if unit in relevant else () for unit in asked}
 
-    async def of_level(exploration: Exploration, level: int) -> dict[int, list[int]]:
-        untested = {c: [u for u in of_c if u not in exploration.tests] for c, of_c in communities[level].items()}
+    async def to_test(exploration: Exploration) -> dict[int, list[int]]:
+        untested = {c: [u for u in of_c if u not in exploration.tests] for c, of_c in communities.items()}
         return {community: of_c for community, of_c in untested.items() if of_c}
 
     async def beside(hits: list[int]) -> list[int]:
@@ -273,8 +271,8 @@ def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, dee
     outcomes = []
     for _ in range(2):
         sent.clear()
-        exploration = Exploration(budget, batch, deeper_after, test, of_level)
-        asyncio.run(exploration.run(ranking, 3, beside if neighbors else None))
+        exploration = Exploration(budget, batch, max_empty, test, to_test)
+        asyncio.run(exploration.run(ranking, beside if neighbors else None))
         assert len(sent) == len(set(sent)) == len(exploration.tests) <= budget
         outcomes.append(list(exploration.tests.values()))
     assert outcomes[0] == outcomes[1]

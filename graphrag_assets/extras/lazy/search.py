@@ -18,8 +18,7 @@ from graphrag_assets.embedded import QuestionAnalysis
 from graphrag_assets.extras.lazy.exploration import (
     Exploration,
     Verdicts,
-    communities_of_level,
-    n_levels,
+    communities_to_test,
     neighbors_of,
     tests_frame,
 )
@@ -51,7 +50,7 @@ class LazyOptions(CommonOptions, LinkingOptions):
         budget: maximum number of text units that are tested for relevance: the dial between price and completeness.
         subqueries: number of questions that the question is rewritten into, for the ranking; 0: it is not rewritten.
         batch: text units of one request.
-        deeper_after: after so many communities in a row without a relevant text unit, those of the next level follow.
+        max_empty_communities: after so many communities in a row without a relevant text unit, no more are explored.
         neighbors: text units before and after a relevant one in its document that are tested, too, from a tenth of the
             budget.
         max_context_tokens: maximum number of tokens of relevant text units that one call reads.
@@ -62,7 +61,7 @@ class LazyOptions(CommonOptions, LinkingOptions):
     budget: PositiveCount = 100
     subqueries: Count = 3
     batch: PositiveCount = 8
-    deeper_after: PositiveCount = 5
+    max_empty_communities: PositiveCount = 5
     neighbors: Count = 1
     max_context_tokens: PositiveCount = 4_000
     max_reduce_tokens: PositiveCount = 12_000
@@ -148,17 +147,17 @@ async def _ranking(ask: Ask[LazyOptions], sub_questions: Sequence[str]) -> list[
 
 async def _explore(ask: Ask[LazyOptions], ranking: Sequence[int]) -> Exploration:
     options, reader, scope = ask.options, ask.reader, ask.scope
-    levels, rarity = await ask.in_thread(lambda: (n_levels(reader), _rarity(reader, ask.text)))
+    rarity = await ask.in_thread(_rarity, reader, ask.text)
 
-    def communities(exploration: Exploration, level: int) -> Awaitable[dict[int, list[int]]]:
-        return ask.in_thread(communities_of_level, reader, level, ranking, exploration, scope)
+    def communities(exploration: Exploration) -> Awaitable[dict[int, list[int]]]:
+        return ask.in_thread(communities_to_test, reader, ranking, exploration, scope)
 
     def neighbors(units: list[int]) -> Awaitable[list[int]]:
         return ask.in_thread(neighbors_of, reader, units, options.neighbors, scope)
 
     test = partial(_verdicts, ask, ask.text, rarity)
-    exploration = Exploration(options.budget, options.batch, options.deeper_after, test, communities)
-    await exploration.run(ranking, levels, neighbors if options.neighbors else None)
+    exploration = Exploration(options.budget, options.batch, options.max_empty_communities, test, communities)
+    await exploration.run(ranking, neighbors if options.neighbors else None)
     return exploration
 
 

@@ -365,4 +365,4 @@ def packs_of(units: Sequence[TextUnit], encoding: str) -> list[_Pack]:
 
 async def _embedded(unit: TextUnit) -> UnitExtraction:
     """Return the embedded default's extraction, in a thread so that replies of models are received meanwhile."""
-    return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language, unit.document_date)
+    return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language)

@@ -13,7 +13,7 @@ import asyncio
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -30,7 +30,6 @@ from graphrag_assets.contracts.answering import (
     FollowUp,
     Mapped,
     Passage,
-    Pieces,
     Point,
     Relevance,
     Reply,
@@ -38,10 +37,8 @@ from graphrag_assets.contracts.answering import (
     Usage,
 )
 from graphrag_assets.embedded.questions import (
-    MIN_COMMON,
     QuestionAnalysis,
     in_conversation,
-    kinship,
     language_of_question,
     names_in,
     rate,
@@ -82,7 +79,6 @@ _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch` writes it
 _NUMBER = re.compile(r"\d+")
 _LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
-_PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _WORD_START = re.compile(r"\b\w")
 _NO_EMPHASIS = str.maketrans("", "", "*_")
 
@@ -105,10 +101,6 @@ class EmbeddedAnswerer(Answerer):
         text = await asyncio.to_thread(in_conversation, question, options.history)
         return await asyncio.to_thread(respond, text, evidence, options.by_meaning)
 
-    def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
-        """`arespond` quotation by quotation."""
-        return _in_pieces(self.arespond(question, evidence, options))
-
     async def amap(
         self,
         question: str,
@@ -126,12 +118,6 @@ class EmbeddedAnswerer(Answerer):
     ) -> Reply:
         """Return a list of the best points, none repeating another."""
         return await asyncio.to_thread(reduce, points)
-
-    def stream_reduction(
-        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
-    ) -> Pieces:
-        """`areduce` point by point."""
-        return _in_pieces(self.areduce(question, points, options, drift))
 
     async def arate(self, question: str, reports: Sequence[str]) -> tuple[list[float | None], Usage]:
         """0 to 5 by the part of the question's terms that each report has."""
@@ -158,12 +144,6 @@ class EmbeddedAnswerer(Answerer):
         started = time.perf_counter()
         questions = await asyncio.to_thread(suggest, history, evidence.passages, count)
         return questions, Usage(seconds=time.perf_counter() - started)
-
-
-async def _in_pieces(reply: Awaitable[Reply]) -> Pieces:
-    whole = await reply
-    for piece in (*_PIECE.findall(whole.text), whole):
-        yield piece
 
 
 def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Reply:
@@ -230,23 +210,18 @@ def _analyzed(question: str, passages: Sequence[Passage]) -> QuestionAnalysis:
 
 
 def _occurrences(analysis: QuestionAnalysis, texts: Sequence[str]) -> np.ndarray:
-    """How far each text has each term of the question, 0 to 1: of shape (texts, terms)."""
+    """Whether each text has each term of the question, 0 or 1: of shape (texts, terms)."""
     words = search_words(pl.Series(map(with_dates_in_words, texts), dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
-    similar = defaultdict[str, list[tuple[int, str]]](list)  # the terms by how they begin, with their places
-    for place, term in ((place, term) for place, forms in enumerate(analysis.forms) for term in forms):
-        similar[term[:MIN_COMMON]].append((place, term))
-    kin: dict[str, list[tuple[int, float]]] = {}
-    for word, forms in zip(vocabulary, terms_of(vocabulary, analysis.language), strict=True):
-        raise_if_canceled()
-        shares = [(place, kinship(form, term)) for form in forms for place, term in similar.get(form[:MIN_COMMON], ())]
-        if kin_shares := [(place, share) for place, share in shares if share]:
-            kin[word] = kin_shares
+    places = {form: place for place, forms in enumerate(analysis.forms) for form in forms}
+    of_word = {
+        word: {places[form] for form in forms if form in places}
+        for word, forms in zip(vocabulary, terms_of(vocabulary, analysis.language), strict=True)
+    }
     has = np.zeros((len(texts), len(analysis.terms)))
     for row, words_of_text in zip(has, words, strict=True):
-        for word in kin.keys() & words_of_text:
-            for place, share in kin[word]:
-                row[place] = max(row[place], share)
+        raise_if_canceled()
+        row[list(set().union(*(of_word[word] for word in words_of_text)))] = 1
     return has
 
 

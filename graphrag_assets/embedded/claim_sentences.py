@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from datetime import date
 
 from graphrag_assets.contracts.records import ClaimRecord
-from graphrag_assets.embedded.dates import periods, relative_periods
+from graphrag_assets.embedded.dates import periods
 from graphrag_assets.embedded.names import Mention
 from graphrag_assets.embedded.tagging import TaggedSentence, alternatives
 
@@ -55,18 +54,17 @@ def claims_in(
     source_text: str,
     mentions: Sequence[Mention],
     description: str,
-    document_date: date | None = None,
     english: bool = True,
 ) -> list[ClaimRecord]:
     """Claims of a sentence: its dates about its main entity, and in English its first amount and measure.
 
     `mentions` are the entities of the sentence in order; without any there is no claim. `source_text` is the
-    exact wording in the text unit. In a sentence without a date, relative ones refer to `document_date`.
+    exact wording in the text unit.
     """
     text = sentence.text
     if not mentions or sentence.heading or len(text) > 2000 or (not english and _FOREIGN_NEGATED.search(text)):
         return []
-    stated = periods(text) or (relative_periods(text, document_date) if document_date else [])
+    stated = periods(text)
     if not stated and not (english and _WORTH_A_LOOK.search(text)):
         return []
     names = [m for m in mentions if m.type != "CONCEPT"] or mentions

@@ -2,7 +2,7 @@
 
 Proper names and specific noun phrases are entities, two of them in one sentence a relationship, a dated or
 quantified sentence about one a claim. Everything is a function of the text unit, and of its
-document's title, language and date.
+document's title and language.
 """
 
 import functools
@@ -11,8 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
-from itertools import combinations, pairwise, takewhile, zip_longest
+from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
 from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
@@ -47,7 +46,6 @@ EXTRACTOR = "embedded/nlp-7"
 only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
-_BETWEEN_LISTED = (",", "a", ",a")
 _WEAKEST = 1 + 10 * cues.ENOUGH
 _OPENING = 400  # characters in which a text says what it is about
 _Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
@@ -65,12 +63,11 @@ def extract_unit(
     text: str,
     title: str = "",
     language: str = "en",
-    document_date: date | None = None,
     correspondents: Sequence[str] = (),
 ) -> UnitExtraction:
     """Everything that the embedded default finds in a text unit.
 
-    `title`, `language` (ISO 639-1) and date are the document's, `correspondents` those of a mail. What the title names
+    `title` and `language` (ISO 639-1) are the document's, `correspondents` those of a mail. What the title names
     is an entity of the unit, as is what only the title, a heading or the mail's header names. In languages other than
     English there are names, relationships and dated statements only, in those without capital letters only those of
     mail headers.
@@ -88,15 +85,13 @@ def extract_unit(
     above = [name for sentence, names, _ in sentences if sentence.heading for name in names]
     sentences = [(sentence, [] if sentence.heading else names, concepts) for sentence, names, concepts in sentences]
     things = _things(sentences)
-    if english:
-        _type_lists(sentences, things)
     tagged = [sentence for sentence, _, _ in sentences]
     named = []
     for number, (sentence, names, concepts) in enumerate(sentences):
         if mentions := _resolved(names + concepts, things):
             extract = "" if _is_interjection(sentence, mentions) else _extract(tagged, number, mentions)
             named.append(_NamedIn(sentence, mentions, extract))
-    claims = _claims(named, text, document_date, english)
+    claims = _claims(named, text, english)
     unit = _with_title(about, named, UnitExtraction(_entities(named), _relationships(named, english), claims))
     more = [EntityRecord(mention.title, mention.type, "", 1) for mention in above]
     if english and not (name and name.casefold() in text.casefold()):
@@ -327,22 +322,6 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
     return things
 
 
-def _type_lists(sentences: _Sentences, things: dict[str, _Thing]) -> None:
-    """Type what is in_run with a person as persons: "Field, Bright and Thomson", where Field is one in the unit."""
-    for sentence, names, _ in sentences:
-        run: list[Mention] = []
-        for name, following in zip_longest(names, names[1:]):
-            run.append(name)
-            if following and sentence.kinds[name.last : following.first] in _BETWEEN_LISTED:
-                continue
-            if len(run) > 2:
-                in_run = [things[key] for one in run if (key := _key(one.title, one.type)) in things]
-                if {thing.type for thing in in_run if thing.types} == {cues.PERSON}:
-                    for thing in in_run:
-                        thing.types.setdefault(cues.PERSON, 1)
-            run = []
-
-
 def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Mention]:
     """Mentions under the titles and types of their things, in order of the sentence."""
     ordered = (
@@ -435,11 +414,11 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
 
 
-def _claims(sentences: Sequence[_NamedIn], text: str, document_date: date | None, english: bool) -> list[ClaimRecord]:
+def _claims(sentences: Sequence[_NamedIn], text: str, english: bool) -> list[ClaimRecord]:
     claims: dict[ClaimRecord, None] = {}
     for sentence, mentions, extract in sentences:
         if _is_interjection(sentence, mentions):
             continue
         source, description = text[sentence.start : sentence.end], extract or shortened(sentence.text, MAX_DESCRIPTION)
-        claims |= dict.fromkeys(claims_in(sentence, source, mentions, description, document_date, english))
+        claims |= dict.fromkeys(claims_in(sentence, source, mentions, description, english))
     return list(claims)

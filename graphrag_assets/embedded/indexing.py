@@ -43,7 +43,7 @@ def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
     for unit in all_units:
         try:
             names = unit.correspondents.splitlines()
-            extraction = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date, names)
+            extraction = extractor.extract_unit(unit.text, unit.title, unit.language, names)
             yield unit.id, extraction if claims else replace(extraction, claims=[])
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit.id, error

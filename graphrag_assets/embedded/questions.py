@@ -27,8 +27,6 @@ _INNER_NAME = re.compile(rf"(?<=[\w,;] ){_CAPITALIZED}")  # not the first word o
 _PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
 _MAX_NAME_WORDS = 6
 _ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-([0-3]\d)\b")
-MIN_COMMON, _MIN_SHARED = 5, 0.8  # letters that begin kindred terms, and their part of the longer one
-_KINDRED = 0.7
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 
 _KINDS = {
@@ -119,20 +117,6 @@ def with_dates_in_words(text: str) -> str:
     'Meeting 2023-03-04 4 March'
     """
     return _ISO_DATE.sub(lambda date: f"{date[0]} {int(date[2])} {month_name[int(date[1])]}", text)
-
-
-def kinship(one: str, other: str) -> float:
-    """1 for equal terms, less for those that share four fifths of their letters and are probably kindred, 0 for others.
-
-    >>> kinship("detruit", "detruis"), kinship("contract", "contrast"), kinship("cable", "cabl")
-    (0.7, 0.0, 0.0)
-    """
-    if one == other:
-        return 1.0
-    if one[:MIN_COMMON] != other[:MIN_COMMON] or min(len(one), len(other)) < MIN_COMMON:
-        return 0.0
-    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return _KINDRED if common >= _MIN_SHARED * max(len(one), len(other)) else 0.0
 
 
 @cache

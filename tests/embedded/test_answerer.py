@@ -12,8 +12,6 @@ from graphrag_assets.contracts.answering import (
     AnswerOptions,
     Evidence,
     Passage,
-    Point,
-    Reply,
 )
 from graphrag_assets.embedded import answerer
 from graphrag_assets.embedded.answerer import MAX_QUOTATIONS, MIN_DIRECT, EmbeddedAnswerer
@@ -193,29 +191,6 @@ def test_a_question_mostly_about_something_else_is_not_answered() -> None:
 )
 def test_subject_of_a_bare_overview_question_is_recognized(question: str, subject: str | None) -> None:
     assert QuestionAnalysis.of(question).subject == subject
-
-
-def pieces_of(stream) -> list:
-    async def read() -> list:
-        return [piece async for piece in stream]
-
-    return asyncio.run(read())
-
-
-def test_answer_is_streamed_by_sentence_with_the_full_text_last() -> None:
-    question = "Who devised the sounding apparatus, and for how much was the Great Eastern sold?"
-    *pieces, whole = pieces_of(ANSWERER.stream_response(question, Evidence("", SOURCES)))
-    assert whole == Reply(respond(question), whole.usage)
-    assert len(pieces) > 1
-    assert "".join(pieces) == whole.text
-    assert all(piece.rstrip().endswith("]") for piece in pieces)
-    points = [
-        Point("The cable broke. [Data: Reports (1)]", 9),
-        Point("It was mended in Ireland. [Data: Reports (2)]", 9),
-    ]
-    *pieces, whole = pieces_of(ANSWERER.stream_reduction("What of the cable in Ireland?", points))
-    assert "".join(pieces) == whole.text
-    assert len(pieces) == 2
 
 
 def test_question_without_a_name_is_about_the_last_named_subject() -> None:

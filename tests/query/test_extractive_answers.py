@@ -109,7 +109,7 @@ def test_a_fact_of_an_email_is_answered_by_every_method(tickets: GraphRAG, metho
     ("question", "said"),
     [
         ("Wer entwarf die Brücke von Altmoor?", "von der Ingenieurin Klara Winter entworfen"),
-        ("Pourquoi la galerie fut-elle détruite ?", "parce que les vis de fer étaient rouillées"),
+        ("Pourquoi la tempête de 1848 détruisit-elle la galerie ?", "parce que les vis de fer étaient rouillées"),
         ("¿Quién fundó el molino de Riofrío?", "por la viuda Teresa Salcedo"),
         ("На что жаловались жители долины?", "на закрытую дорогу"),
     ],

@@ -317,11 +317,17 @@ def _quoted(
 
 
 def _is_notice(candidates: Sequence[Statement], passages: Sequence[Passage]) -> np.ndarray:
-    """Where a sentence is, but for its numbers, in at least three of the sources and in most of them."""
+    """Where a sentence is, but for its numbers, in most sources and at least three, if its source says more."""
     keys = [_NUMBER.sub("0", one.text) if one.kind == "sentence" else "" for one in candidates]
-    sources = {number for number, passage in enumerate(passages) if passage.table == "Sources"}
+    most = max(2, sum(passage.table == "Sources" for passage in passages) / 2)
     stands = Counter(key for key, _ in {(key, one.passage) for key, one in zip(keys, candidates, strict=True)})
-    return np.array([key != "" and stands[key] > max(2, len(sources) / 2) for key in keys])
+    say_more = {one.passage for key, one in zip(keys, candidates, strict=True) if key and stands[key] <= most}
+    return np.array(
+        [
+            key != "" and stands[key] > most and one.passage in say_more
+            for key, one in zip(keys, candidates, strict=True)
+        ]
+    )
 
 
 def _ends(passages: Iterable[Passage]) -> dict[str, str]:

@@ -39,8 +39,6 @@ _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _YEAR = re.compile(r"(?:1[0-9]|20)\d\d$")
 _NUMBER_IN_NAME = re.compile(r"\d{1,4}(?:\.\d+)*(?:[A-Za-z]?|(?:/\d{2,4})+)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
-_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
-_DETERMINED = re.compile(r"[tD][j#J]?$")
 _FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
 _PARTS_OF_NAMES = (
     cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
@@ -159,7 +157,7 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     if works:
         spans = [(i, j) for i, j in spans if not any(i < last and first < j for first, last in works)]
     mentions = [_named(sentence, kinds, first, last, seen) for first, last in spans]
-    names = _alike([_compound(mention, sentence, kinds) for mention in mentions if mention], kinds)
+    names = _alike([mention for mention in mentions if mention], kinds)
     return names + [
         Mention(sentence.wording(*span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
     ]
@@ -268,21 +266,6 @@ def _alike(names: list[Mention], kinds: str) -> list[Mention]:
             if names[i].evidence < cues.ENOUGH <= near.evidence and in_list:
                 names[i] = replace(names[i], type=near.type, evidence=cues.ENOUGH)
     return names
-
-
-def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
-    """Return "the Atlantic cable" is about a cable: a name between a determiner and a noun is part of a concept."""
-    follows = _NOUNS_AFTER.match(kinds, name.last)
-    if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
-        return name
-    head = sentence.words[follows.end() - 1]
-    title = sentence.wording(name.first, follows.end())
-    if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
-        return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
-    named = name.type in (cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
-    if named or kinds[follows.end() - 1] == "x" or singular(head) in word_list("generic_roles"):
-        return name
-    return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
 
 
 def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:
@@ -452,15 +435,10 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
         return False
     if not known_word(lower):
         return True
-    if lower in seen.common and seen.single[lower] < 2 and not is_surname_like(lower, seen):
+    if lower in seen.common and seen.single[lower] < 2:
         # "the cable … the Cable": a common word that was capitalized once
         return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
-    return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen) or kinds[first] == "N"
-
-
-def is_surname_like(lower: str, seen: Attested) -> bool:
-    """Whether the word ends or begins a longer name of the unit."""
-    return any(lower == right for _, right in seen.pairs) or lower in word_list("given_names")
+    return word_tag(lower) not in _FORMS_NO_NAME or kinds[first] == "N"
 
 
 def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int) -> tuple[str, int]:

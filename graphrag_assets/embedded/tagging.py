@@ -91,8 +91,6 @@ _ENDS_PROSE = tuple(".!?:;,\"')*_")
 _NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
 # Where any word has a capital letter, a capital is no evidence of a name.
 _UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
-_SEE = re.compile(r"(?<=[(\[])N(?=N)")  # "(See Hartley Bakery)"
-_NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,11 +398,8 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
     joined = "".join(kinds)
     heading = raw.heading or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
-    if "(N" in joined or "[N" in joined:
-        joined = _SEE.sub(lambda m: "v" if word_tag(words[m.start()].lower()) in ("VB", "VBP") else "N", joined)
     if capitals and not heading:
         joined = _with_capitals(joined, capitals, words)
-    joined = _NOUN_FOR_VERB.sub("x", joined)
     return TaggedSentence(raw.start, raw.end, text, words, offsets, joined, heading, raw.paragraph)
 
 
@@ -417,8 +412,7 @@ def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
             if before in "NI" and after in ("N", "I") and word.lower() in word_list("given_names"):
                 decided[i] = "N"
         elif word == "I":
-            numeral = after == "v" and _is_numeral(words[i - 1], words[i + 1], before)
-            if before in "NW" and (numeral or (before == "N" and after != "v")):
+            if before == "N" and after != "v":
                 decided[i] = "c"
         elif not _CONTRACTED.match(word):
             decided[i] = "c"
@@ -428,14 +422,6 @@ def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
 def _means(kind: str, before: str) -> bool:
     """Whether the capital of a word that no name has tells something after a word or sign of the kind `before`."""
     return before not in ".q|])" and (before not in "([" or kind in "tD")
-
-
-def _is_numeral(before: str, verb: str, kind: str) -> bool:
-    """Whether an "I" before a verb is a number: in "World War I began", not in "the London I know"."""
-    if verb in ("am", "have", "do") or not (word_tag(verb) in ("VBZ", "VBD") or verb in ("was", "had")):
-        return False
-    lower = before.lower()
-    return lower in word_list("given_names") or (kind == "N" and known_word(lower))
 
 
 def _is_title_case(words: list[str], kinds: str) -> bool:

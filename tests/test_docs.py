@@ -10,6 +10,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from graphrag_assets.llm.tasks import summarize_descriptions, write_report
 from graphrag_assets.settings import OTHER_VARIABLES, Settings
 from tests.cli import run_command
 
@@ -22,6 +23,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def blocks(path: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_guide_states_the_lengths_of_reports_and_summaries():
+    guide = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    assert f"| community reports | at most {write_report.MAX_WORDS} words," in guide
+    assert f"a summary has at most {summarize_descriptions.MAX_WORDS} words |" in guide
 
 
 @pytest.mark.parametrize("query", blocks("README.md", "sql"))

@@ -51,7 +51,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
     summarize_together,
     whole_request,
 )
-from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT, CommunityReport, write_report
+from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, MAX_WORDS, TEXT_REPORT, CommunityReport, write_report
 from graphrag_assets.pipeline.extraction import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings
@@ -152,7 +152,7 @@ class IndexingTasks:
     @property
     def reporter(self) -> str:
         """Fingerprint of reports."""
-        return self._fingerprint((self.report.name,), self._language)
+        return self._fingerprint((self.report.name,), self._language, MAX_WORDS)
 
     @property
     def extraction(self) -> ExtractionOptions:

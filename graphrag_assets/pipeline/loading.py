@@ -16,7 +16,6 @@ from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.document_dates import date_of, in_head, in_name
 from graphrag_assets.reading.kinds import (
     Converter,
-    RefusedKind,
     format_of,
     is_plain_text,
     read_records,
@@ -70,7 +69,6 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
     documents: list[dict[str, object]] = []
     errors: list[tuple[object, ...]] = []
     ids: set[str] = set()
-    refused: dict[tuple[RefusedKind, str], list[str]] = {}
     files = list(files)
     slack = _slack_exports(files)
     for file in files:
@@ -85,9 +83,6 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
         else:
             items = _read(file, options, convert, slack.get(str(folder.parent)))
         for item in items:
-            if isinstance(item, RefusedKind):
-                refused.setdefault((item, str(PurePosixPath(source).parent)), []).append(source)
-                continue
             if isinstance(item, Problem):
                 errors.append((batch, source, item.row_number, item.stage, clean(item.error), clean(item.hint)))
                 continue
@@ -120,7 +115,6 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "places": [place._asdict() for place in item.places],
                 }
             )
-    errors += [(batch, *_refused_files(kind, folder, sources)) for (kind, folder), sources in refused.items()]
     return Loaded(
         pl.DataFrame(documents, schema=DOCUMENTS).sort("source", "row_number"),
         pl.DataFrame(errors, schema=INDEX_ERRORS, orient="row").sort("source", "row_number", "error"),
@@ -166,15 +160,6 @@ def _read(
             yield too_long(size, options.max_document_bytes, item.row_number)
         else:
             yield item
-
-
-def _refused_files(kind: RefusedKind, folder: str, sources: list[str]) -> tuple[object, ...]:
-    """Return the index_errors row, without its batch, of the files of a kind in a folder."""
-    names = [PurePosixPath(source).name for source in sources]
-    if len(names) == 1:
-        return sources[0], None, "load", f"{kind.error} files are not indexed", kind.hint
-    some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-    return folder, None, "load", f"{len(names):,} {kind.error} files are not indexed: {some}", kind.hint
 
 
 def _unread(error: OSError) -> Problem:

@@ -116,10 +116,6 @@ _MAIL_DATE = re.compile(rb"^(?:Date|Received|Message-I[Dd]|MIME-Version):", re.M
 _GENERIC = re.compile(r"\W*(?:abstract|summary|(?:table of )?contents|introduction|inhalt\w*|sommaire|índice)\W*", re.I)
 
 
-class RefusedKind(Problem):
-    """A file of a kind that has no text, which `error` names in the singular."""
-
-
 Converter = Callable[[bytes, str, str, LoadOptions], list[Record | Problem]]
 """Reads files that may expand to gigabytes or crash their library, given bytes, format and text column of tables."""
 
@@ -174,10 +170,14 @@ def _text_table_format(data: bytes) -> str:
     return "csv" if others and any(n[0] and len(set(n[:3])) == 1 for n in counts) else "txt"
 
 
-def refused_kind(path: str) -> RefusedKind | None:
+def refused_kind(path: str) -> Problem | None:
     """Return why no file with this ending is read; None if it may be."""
     kind = _KINDS.get(_ending(path))
-    return RefusedKind(*kind) if kind else None
+    return _refused(*kind) if kind else None
+
+
+def _refused(kind: str, remedy: str) -> Problem:
+    return Problem(f"{kind} files are not indexed", remedy)
 
 
 def is_plain_text(file_format: str) -> bool:
@@ -214,7 +214,7 @@ def read_records(
                 yield item
     except UnreadableError as error:
         is_unknown = encoding is None and format_of(path) is None
-        yield RefusedKind("binary", _BINARY_REMEDY) if is_unknown else Problem(error.error, error.hint)
+        yield _refused("binary", _BINARY_REMEDY) if is_unknown else Problem(error.error, error.hint)
 
 
 def _without_base64(record: Record) -> Record:

@@ -105,6 +105,7 @@ class Record:
 
     Attributes:
         title, key: only if the file has them; `key` is the id column.
+        title: None: the first heading, or the name of the file, by the format.
         raw_data: metadata, JSON.
         encoding: of the file's text, if it is a text file.
         date: as the file writes it.
@@ -157,8 +158,8 @@ def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Pro
 
 
 def shortened(text: str) -> str:
-    """Return a text of at most 60 characters, for messages."""
-    return text if len(text) <= 60 else text[:59] + "…"
+    """Return a text of at most 150 characters, for messages."""
+    return text if len(text) <= 150 else text[:149] + "…"
 
 
 def clean(text: str) -> str:

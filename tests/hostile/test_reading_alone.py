@@ -35,7 +35,7 @@ def read_all() -> None:
 @pytest.mark.extended
 @pytest.mark.skipif(not no_network.is_supported(), reason="needs seccomp of Linux")
 def test_no_format_asks_for_a_network() -> None:
-    assert FORMATS - SMALL.keys() - BINARY.keys() <= {"doc", "xls", "msg"}
+    assert FORMATS - SMALL.keys() - BINARY.keys() <= {"doc", "xls", "msg"}, "add a small file to small_files.SMALL"
     program = (
         "from tests.hostile.test_reading_alone import *; no_network.forbid_network(); read_all();"
         "import socket; socket.create_connection(('127.0.0.1', 9))"

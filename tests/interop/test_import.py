@@ -7,6 +7,7 @@ import pytest
 
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.scan import scan
+from graphrag_assets.embedded.reporter import REPORTER
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop import importer
 from graphrag_assets.extras.interop.importer import import_index, remove
@@ -89,7 +90,7 @@ def test_communities_and_reports_are_kept_with_their_numbers(small):
     # Cyrus Field has joined Valentia; the penguin is by itself.
     assert rows == [(0, 0, -1, [2, 3], 4), (1, 0, -1, [], 2), (2, 1, 0, [], 2), (3, 1, 0, [], 2), (4, 0, -1, [], 1)]
     reports = dict(small.sql("SELECT community, model FROM community_reports"))
-    assert reports == {0: "imported", 1: "imported", 2: "imported", 3: "embedded/extractive-3"}
+    assert reports == {0: "imported", 1: "imported", 2: "imported", 3: REPORTER}
     assert failed_blocking_checks(small.index) == []
 
 
@@ -138,7 +139,7 @@ def test_removed_documents_are_deleted_with_everything_derived(imported):
     alone = contents(imported)
     assert {row["batch"] for row in alone["documents"]} == {"new.md"}
     assert not [row for row in alone["entities"] if "AGAMEMNON" in row["title"]]
-    assert {row["model"] for row in alone["community_reports"]} == {"embedded/extractive-3"}
+    assert {row["model"] for row in alone["community_reports"]} == {REPORTER}
 
 
 @pytest.mark.extended

@@ -253,11 +253,12 @@ def test_a_setting_names_the_encoding_of_what_is_not_utf8(tmp_path: Path) -> Non
     assert texts(wide) == ["café"]
 
 
-def test_kinds_without_text_are_a_row_for_each_folder(tmp_path: Path) -> None:
+def test_each_file_without_text_is_a_row(tmp_path: Path) -> None:
     files = {"x/a.mp3": b"ID3", "x/b.mp3": b"ID3", "x/c.png": b"\x89PNG", "y/d.mp3": b"ID3", "z.dat": b"\0\1\2"}
     errors = load(tmp_path, dict(files)).errors
     assert errors.select("source", "error").rows() == [
-        ("b/x", "2 audio files are not indexed: a.mp3, b.mp3"),
+        ("b/x/a.mp3", "audio files are not indexed"),
+        ("b/x/b.mp3", "audio files are not indexed"),
         ("b/x/c.png", "picture files are not indexed"),
         ("b/y/d.mp3", "audio files are not indexed"),
         ("b/z.dat", "binary files are not indexed"),

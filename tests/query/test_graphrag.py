@@ -4,7 +4,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import duckdb
 import pytest
@@ -12,11 +12,16 @@ import pytest
 from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, GraphRAG, answer_to_markdown
+from graphrag_assets.query.ask import MethodName
 from graphrag_assets.store.schema import PUBLISHED
 
 from .conftest import write_index
 
 HUDSON = "Captain William Hudson commanded the Niagara."
+
+
+def test_the_type_of_method_names_lists_every_method() -> None:
+    assert get_args(MethodName) == METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -20,7 +20,7 @@ from graphrag_assets.text.words import count_tokens, cut_text
 
 MAX_TOGETHER = 20
 """So many things at most share a request: an answer for more becomes careless, and an invalid one costs more."""
-_MAX_WORDS = 200  # of a summary
+MAX_WORDS = 200  # of a summary
 _MARGIN = 16  # tokens that the fence's marks and a line's dash may take more or less
 _MIN_PIECE = 50  # tokens, whatever the prompt takes
 _DATED = re.compile(r" \((\d{4}-\d\d-\d\d)\)$")
@@ -177,7 +177,7 @@ async def summarize_descriptions(
 
 def _request(model: TaskModel, title: str, descriptions: Iterable[str], options: SummaryOptions) -> ChatRequest:
     lines = "\n".join([" ".join(title.split()), *(f"- {text}" for text in descriptions)])
-    return model.request(SUMMARY, descriptions=lines, max_words=_MAX_WORDS, language=options.language)
+    return model.request(SUMMARY, descriptions=lines, max_words=MAX_WORDS, language=options.language)
 
 
 def _pieces(text: str, max_tokens: int, encoding: str) -> list[str]:

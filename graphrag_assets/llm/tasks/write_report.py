@@ -12,7 +12,7 @@ from graphrag_assets.text.references import without_references
 from graphrag_assets.text.words import sentences
 
 MIDDLE_RATING = 5.0  # of a report without a rating
-_MAX_WORDS = 1500
+MAX_WORDS = 1500
 _MAX_HEADLINE_LENGTH = 120  # characters
 
 
@@ -53,7 +53,7 @@ async def write_report(
 ) -> ReportRecord:
     """Return the report on a community."""
     dated = ",document_date\n" in material.context  # without dates, requests stay as they are
-    values = {"context": material.context, "max_words": _MAX_WORDS, "language": language, "dated": dated}
+    values = {"context": material.context, "max_words": MAX_WORDS, "language": language, "dated": dated}
     answer, _ = await ask_model(model, task, **values)
     return report_record(answer, material.leading)
 

@@ -24,6 +24,7 @@ from graphrag_assets.text.words import count_tokens, encode, tokenizer
 
 _TOO_LONG = re.compile(r"\btokens?\b|\blength\b|too (?:long|large)|\bexceed", re.IGNORECASE)
 """In the words of servers that reject a text for its length."""
+_ENCODING = "cl100k_base"
 _MIN_TOKENS = 16  # of a text that is cut
 _ATTEMPTS_TOGETHER = 2
 """After so many errors that may be those of one text, a batch is sent one text at a time."""
@@ -136,7 +137,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                 return (await self._request({key: text}, entry, trace))[key]
             except (RequestRejected, RetriesExhausted) as error:
                 _raise_unless_of_texts(error)
-                n_tokens = len(encode(text, self.options.encoding))
+                n_tokens = len(encode(text, _ENCODING))
                 if not _TOO_LONG.search(str(error)) or n_tokens < _MIN_TOKENS:
                     return error
                 provider.warn_once(
@@ -152,7 +153,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         prices = await self.prices()
 
         def n_tokens() -> int:
-            return sum(count_tokens(texts.values(), self.options.encoding))
+            return sum(count_tokens(texts.values(), _ENCODING))
 
         async def send() -> dict[str, np.ndarray]:
             began = time.monotonic()
@@ -195,10 +196,10 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         """Return the text, or its beginning of at most `limit` tokens."""
         if len(text.encode()) <= limit:  # no tokenizer makes more tokens than bytes
             return text
-        tokens = encode(text, self.options.encoding)
-        starts = [*tokenizer(self.options.encoding).decode_with_offsets(tokens)[1], len(text)]  # in characters
+        tokens = encode(text, _ENCODING)
+        starts = [*tokenizer(_ENCODING).decode_with_offsets(tokens)[1], len(text)]  # in characters
         end = min(limit, len(tokens))
-        while len(encode(text[: starts[end]], self.options.encoding)) > limit:
+        while len(encode(text[: starts[end]], _ENCODING)) > limit:
             end -= 1  # a word that is cut may be more tokens than the same letters were inside the word
         return text[: starts[end]]
 

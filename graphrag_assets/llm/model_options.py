@@ -59,7 +59,6 @@ class EmbeddingOptions(ModelOptions):
     batch_size: int = 64  # texts of a request
     batch_bytes: int = 200_000  # of a request in UTF-8; more than its tokens, in English four times as many
     item_tokens: int = 8191  # longer texts are cut
-    encoding: str = "cl100k_base"
 
 
 @dataclass(frozen=True)

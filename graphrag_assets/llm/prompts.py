@@ -81,13 +81,6 @@ class Prompts:
             return messages
         return with_rules(messages, self.render(PROFILE.name, **_used_of_profile(profile, task, values)))
 
-    def preview(self, task: str) -> str:
-        """Return the prompt of `task` with the names of its placeholders in place of values."""
-        values: dict[str, object] = {name: f"{{{{ {name} }}}}" for name in TASKS[task].all}
-        if self.profile and "entity_types" in values:
-            values["entity_types"] = ", ".join(kind.type for kind in self.profile.entity_types)
-        return prompt_text(self.render(task, **values))
-
     def fingerprint(self, task: str) -> str:
         """Hash of the template in use, and of the profile where it is added; rows made with others are out of date."""
         of_template, profile = self._template(task).fingerprint, self._profile_of(task)

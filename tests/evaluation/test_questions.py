@@ -15,7 +15,7 @@ GOOD = '{"question": "Who commanded it?", "document": "ship.txt", "quote": "Capt
     [
         ('{"question": "Who?"', "it is not JSON: .* Write {"),
         ('{"question": "Who?"}', "the question has no gold passage. Name the document that answers it"),
-        ('{"question": "Who?", "document": "a", "quotes": "x"}', "'quotes' is not a name .* Did you mean 'quote'"),
+        ('{"question": "Who?", "document": "a", "quotes": "x"}', "quotes: Extra inputs .* Names are .*quote"),
         ('{"question": "Who?", "gold": [{"quote": "x"}]}', r"gold\.0\.document: Field required"),
         (GOOD, "an earlier line has the same question. Remove one"),
     ],

@@ -164,12 +164,10 @@ def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
 def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
     modeled.index_all()
     assert planned(modeled) == 0
-    run_command("index", "tune", "--sample", "15")
-    assert planned(modeled) == 0  # nothing is adopted
     before = modeled.index.models().extractor
-    output = run_command("index", "tune", "--sample", "15", "--diff")
-    assert "+You are a keeper of" in output
+    output = run_command("index", "tune", "--sample", "15")
     assert "index tune --adopt 1` puts it in force" in " ".join(output.split())
+    assert planned(modeled) == 0  # nothing is adopted
     assert "Version 1 of the prompt profile is in force." in run_command("index", "tune", "--adopt", "1")
     assert modeled.index.models().extractor != before
     assert planned(modeled) == 2 + 28 + 10

@@ -15,7 +15,7 @@ from graphrag_assets.store.publication_reader import Reader
 
 Row = dict[str, Any]
 _CANDIDATES = 5
-MAX_DIGITS = 9
+_MAX_DIGITS = 9
 """Of a number that DuckDB takes as one of a row."""
 
 
@@ -29,7 +29,7 @@ def entity_number(reader: Reader, scope: Scope, name: str) -> int:
     Raises:
         NotFoundError: there is none; the message names the nearest ones.
     """
-    if name.isdecimal() and len(name) <= MAX_DIGITS and _entities(reader, scope, [int(name)]):
+    if name.isdecimal() and len(name) <= _MAX_DIGITS and _entities(reader, scope, [int(name)]):
         return int(name)
     question = Question(name)
     if numbers := named_entities(reader, question, scope):
@@ -99,22 +99,6 @@ def communities(reader: Reader, scope: Scope, level: int | None = None, limit: i
     chosen = tree.sort("rank", "community", descending=[True, False], nulls_last=True).head(limit)
     reports = fetch.report_rows(reader, chosen["report"].to_list())
     return reports.select("human_readable_id", "community", "level", "size", "rank", "title", "summary").to_dicts()
-
-
-def report(reader: Reader, scope: Scope, number: int) -> str:
-    """Return the full text of the report of a number (`human_readable_id`).
-
-    Raises:
-        NotFoundError: there is none.
-    """
-    allowed = reader.numbers(
-        "SELECT human_readable_id FROM community_reports "
-        f"WHERE human_readable_id = $number AND {scope.allows('community_report', 'human_readable_id')}",
-        {"number": number},
-    )
-    if not allowed:
-        raise NotFoundError(f"There is no report {number}.")
-    return str(fetch.report_rows(reader, allowed)["full_content"].item())
 
 
 def passage(reader: Reader, scope: Scope, text_unit: str) -> Row:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -30,7 +30,7 @@ Limit = Annotated[int, Field(ge=1, le=100)]
 
 
 def mcp_server(searches: Searches) -> MCPServer[Any]:
-    """Return the server with its tools and resources."""
+    """Return the server with its tools."""
     server: MCPServer[Any] = MCPServer(
         "graphrag-assets",
         title="GraphRAG",
@@ -105,23 +105,9 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
     ) -> Rows:
         """Return groups of entities with title and summary of their reports, the most important first; level 0 is
         coarsest.
-
-        The resource report://{human_readable_id} has the whole report.
         """
         rows = await look_up(ctx, lambda reader, scope: lookups.communities(reader, scope, level, limit))
         return {"communities": rows}
-
-    @server.resource("report://{number}", title="Report", mime_type="text/markdown")
-    async def report(number: str, ctx: Context[Any, Any]) -> str:
-        """Return the report on a community, by its human_readable_id."""
-        if not number.isdecimal() or len(number) > lookups.MAX_DIGITS:
-            raise ResourceNotFoundError(f"There is no report {number!r}.")
-        try:
-            return await searches.look_up(
-                client_in(ctx), lambda reader, scope: lookups.report(reader, scope, int(number))
-            )
-        except lookups.NotFoundError as error:
-            raise ResourceNotFoundError(str(error)) from None
 
     return server
 

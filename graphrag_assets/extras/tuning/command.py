@@ -1,6 +1,5 @@
 """`index tune`: prompts tuned to the corpus, adopted and taken back."""
 
-import difflib
 from typing import Any
 
 import click
@@ -11,21 +10,15 @@ from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
-from graphrag_assets.llm.prompts import prompts_of
-from graphrag_assets.llm.tasks.table import TASKS
-from graphrag_assets.store.prompt_profiles import profile_in_force
-
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command()
 @click.option("--sample", default=30, show_default=True, type=click.IntRange(min=1), help="Text units to tune on.")
 @click.option("--types", default="", help='Entity types, in place of those found: "PERSON, SHIP: a vessel".')
 @click.option("--examples", default=4, show_default=True, type=click.IntRange(min=0), help="Worked examples.")
-@click.option("--diff", "show_diff", is_flag=True, help="Show how the prompts would change.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the versions of the profile.")
 @click.option("--adopt", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
-def tune(show_diff: bool, only_list: bool, adopt: int | None, **options: Any) -> None:
+def tune(only_list: bool, adopt: int | None, **options: Any) -> None:
     """Tune the prompts to the documents of the index: a chat model reads a sample of them."""
     console, index = Console(), Index.from_environment()
     if not index.working.path.exists():
@@ -43,8 +36,6 @@ def tune(show_diff: bool, only_list: bool, adopt: int | None, **options: Any) ->
         for name in ("entity_types", "relationship_types"):
             if name in index.settings.model_fields_set:
                 console.say(f"GRAPHRAG_{name.upper()} comes before the types of a profile: unset it to use these.")
-        if show_diff:
-            _print_diff(console, index, profile)
         console.say(f"This is version {version}. `graphrag-assets index tune --adopt {version}` puts it in force.")
 
 
@@ -83,13 +74,3 @@ def _print_profile(console: Console, profile: PromptProfile) -> None:
             console.print(table)
     sizes = [f"{len(one.entities)} entities, {len(one.relationships)} relationships" for one in profile.examples]
     console.say(f"Worked examples: {'; '.join(sizes) or 'none'}.")
-
-
-def _print_diff(console: Console, index: Index, after: PromptProfile) -> None:
-    """Return the prompts of all tasks that the profile concerns, as a unified diff."""
-    old, new = (prompts_of(index.settings, one) for one in (profile_in_force(index.working.read), after))
-    for task in (name for name, task in TASKS.items() if task.profile):
-        prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())
-        lines = difflib.unified_diff(*prompts, f"{task} in force", f"{task} tuned", n=1, lineterm="")
-        for line in lines:
-            console.print(Text(line, style=_STYLES.get(line[0], "")), soft_wrap=True)

@@ -6,10 +6,9 @@ reads them from the environment at the moment of a call.
 
 import difflib
 import json
-import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -17,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import url2pathname
 
 from dotenv import dotenv_values
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, NonNegativeFloat, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -69,7 +68,6 @@ _BY_MODEL = ("model", "standard", "fast")
 Use = Literal["extraction", "query"]
 """What a chat model is used for: indexing, or questions. Each may have a model and parameters of its own."""
 _PARAMETERS_OF = ("extraction", "query", "embedding")
-PRICES = ("chat_input", "chat_output", "embedding")
 _ELSEWHERE = {
     *("model", "messages", "response_format", "tools", "n", "stream", "stream_options", "mock_response", "fallbacks"),
     *("timeout", "request_timeout", "max_retries", "num_retries", "api_base", "base_url"),
@@ -77,45 +75,12 @@ _ELSEWHERE = {
 _SECRET = re.compile(r"(?i)(?:key|token|secret|password|credentials?|headers)$")
 
 
-def _json_object(example: str, allowed: Callable[[str, Any], None] = lambda *_: None) -> BeforeValidator:
-    """Give a setting as JSON with sorted names; `allowed` raises ValueError for a name or value it may not have.
+class Prices(BaseModel, extra="forbid"):
+    """Prices of a million tokens in US dollars; None: litellm's."""
 
-    Raises ValueError for what is no JSON object.
-    """
-
-    def checked(value: object) -> object:
-        try:
-            options = json.loads(value or "{}") if isinstance(value, str) else value
-        except ValueError as error:
-            raise ValueError(f"it must be JSON such as {example}; {error}") from None
-        if not isinstance(options, Mapping):
-            raise ValueError(f"it must be a JSON object such as {example}")
-        for name, inner in options.items():
-            allowed(str(name), inner)
-        return json.dumps(options, sort_keys=True) if options else ""
-
-    return BeforeValidator(checked)
-
-
-def _are_parameters(name: str, value: Any) -> None:
-    """Raise ValueError for what cannot be a parameter of a model, or parameters of one use."""
-    if name in _PARAMETERS_OF and not isinstance(value, Mapping):
-        raise ValueError(f'the parameters of {name} must be an object such as {{"{name}": {{"temperature": 0}}}}')
-    for parameter in value if name in _PARAMETERS_OF else (name,):
-        if parameter in _ELSEWHERE:
-            raise ValueError(f"{parameter!r} is not a model parameter here; docs/models.md names the setting for it")
-        if _SECRET.search(parameter):
-            raise ValueError(f"{parameter!r} may hold a secret: set the provider's own variable in the environment")
-
-
-def _is_price(name: str, usd: Any) -> None:
-    if name not in PRICES or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
-        raise ValueError(f"{name!r} must be one of {', '.join(PRICES)}, with a number of at least 0")
-
-
-Parameters = Annotated[str, _json_object('{"temperature": 0, "query": {"temperature": 0.7}}', _are_parameters)]
-Prices = Annotated[str, _json_object('{"chat_input": 2}', _is_price)]
-_LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    chat_input: NonNegativeFloat | None = None
+    chat_output: NonNegativeFloat | None = None
+    embedding: NonNegativeFloat | None = None
 
 
 def unknown_variables() -> list[str]:
@@ -142,15 +107,12 @@ def _listed(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
-def _problem(name: str, error: ErrorDetails) -> str:
+def _problem(error: ErrorDetails) -> str:
     """Return what is wrong with a setting. Parameters are not shown: people put keys there."""
-    value = "" if name.endswith("_parameters") else f"={error['input']!r}"
-    limits = ""
-    if error["type"] in ("int_parsing", "int_from_float", "float_parsing"):  # out of range, the message has the limit
-        rules = Settings.model_fields[name].metadata
-        stated = ((words, getattr(rule, sign, None)) for rule in rules for sign, words in _LIMITS.items())
-        limits = "".join(f"; {words} {limit}" for words, limit in stated if limit is not None)
-    return f"GRAPHRAG_{name.upper()}{value}: {error['msg'].removeprefix('Value error, ')}{limits}"
+    name, *inside = map(str, error["loc"])
+    value = "" if inside or name == "model_parameters" else f"={error['input']!r}"
+    where = "".join(f"{part}: " for part in inside)
+    return f"GRAPHRAG_{name.upper()}{value}: {where}{error['msg'].removeprefix('Value error, ')}"
 
 
 class Settings(BaseSettings):
@@ -245,8 +207,8 @@ class Settings(BaseSettings):
     )
     extraction_model: str = Field("", description="Chat model of indexing; unset: GRAPHRAG_CHAT_MODEL.")
     query_model: str = Field("", description="Chat model that answers questions; unset: GRAPHRAG_CHAT_MODEL.")
-    model_parameters: Parameters = Field(
-        "",
+    model_parameters: Annotated[dict[str, Any] | None, BeforeValidator(lambda value: value or None)] = Field(
+        None,
         description="Parameters of models as JSON, by litellm's names: those of chat models; under extraction or query "
         "those of indexing or questions alone, where null removes one; under embedding those of the embedding model: "
         '{"temperature": 0, "query": {"temperature": 0.7}, "embedding": {"dimensions": 512}}.',
@@ -279,8 +241,8 @@ class Settings(BaseSettings):
     budget_usd: float | None = Field(
         None, ge=0, description="Maximum US dollars that a run, and all runs of a day, may spend on models."
     )
-    usd_per_million: Prices = Field(
-        "",
+    usd_per_million: Annotated[Prices | None, BeforeValidator(lambda value: value or None)] = Field(
+        None,
         description="Prices of a million tokens in US dollars as JSON, where litellm's table lacks them: "
         '{"chat_input": 2, "chat_output": 8, "embedding": 0.02}.',
     )
@@ -313,6 +275,25 @@ class Settings(BaseSettings):
             raise ValueError("Python has no text encoding of this name") from None
         return name
 
+    @field_validator("model_parameters")
+    @classmethod
+    def _are_parameters(cls, parameters: dict[str, Any] | None) -> dict[str, Any] | None:
+        for name, value in (parameters or {}).items():
+            if name in _PARAMETERS_OF and not isinstance(value, Mapping):
+                raise ValueError(
+                    f'the parameters of {name} must be an object such as {{"{name}": {{"temperature": 0}}}}'
+                )
+            for parameter in value if name in _PARAMETERS_OF else (name,):
+                if parameter in _ELSEWHERE:
+                    raise ValueError(
+                        f"{parameter!r} is not a model parameter here; docs/models.md names the setting for it"
+                    )
+                if _SECRET.search(parameter):
+                    raise ValueError(
+                        f"{parameter!r} may hold a secret: set the provider's own variable in the environment"
+                    )
+        return json.loads(json.dumps(parameters, sort_keys=True))  # fingerprints hold for them in any order
+
     @classmethod
     def load(cls, **overrides: Any) -> "Settings":
         """Return Settings from the environment, with `overrides` on top.
@@ -325,8 +306,7 @@ class Settings(BaseSettings):
         try:
             settings = cls(**overrides)
         except ValidationError as error:
-            lines = [_problem("_".join(map(str, one["loc"])), one) for one in error.errors()]
-            raise SettingsError("Bad setting. " + "; ".join(lines)) from None
+            raise SettingsError("Bad setting. " + "; ".join(map(_problem, error.errors()))) from None
         settings._check_choices()
         return settings
 
@@ -361,14 +341,14 @@ class Settings(BaseSettings):
 
     def parameters_of(self, use: Use | Literal["embedding"]) -> dict[str, Any]:
         """Return the parameters of a model for a use, by litellm's names; None: not to be sent."""
-        shared: dict[str, Any] = json.loads(self.model_parameters or "{}")
+        shared = dict(self.model_parameters or {})
         by_use = {name: shared.pop(name, {}) for name in _PARAMETERS_OF}
         return by_use[use] if use == "embedding" else shared | by_use[use]
 
-    def price(self, name: str) -> float | None:
-        """Return the price of a million tokens; None: litellm's."""
-        prices: dict[str, float] = json.loads(self.usd_per_million or "{}")
-        return prices.get(name)
+    @property
+    def prices(self) -> Prices:
+        """The prices of the settings."""
+        return self.usd_per_million or Prices()
 
     @property
     def embedding_name(self) -> str:
@@ -459,27 +439,6 @@ class Settings(BaseSettings):
     def questions_file(self) -> Path:
         """The user's questions, docs/quality.md; where the file is, each new publication is measured by them."""
         return self.data / "questions.jsonl"
-
-    @property
-    def own_dagster_home(self) -> Path:
-        """Where the Dagster home of the index is, once it has one."""
-        return self.data.absolute() / "dagster"
-
-    @property
-    def dagster_home(self) -> Path | None:
-        """DAGSTER_HOME, or else the home of the index; None if it has none yet.
-
-        Raises:
-            SettingsError: DAGSTER_HOME is not the absolute path of a folder.
-        """
-        if chosen := os.environ.get("DAGSTER_HOME"):
-            if not (Path(chosen).is_absolute() and Path(chosen).is_dir()):
-                raise SettingsError(
-                    f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder. Create it, or unset "
-                    "DAGSTER_HOME to use the home of the index."
-                )
-            return Path(chosen)
-        return self.own_dagster_home if (self.own_dagster_home / "dagster.yaml").exists() else None
 
     @property
     def ledger_file(self) -> Path:

@@ -73,7 +73,6 @@ def test_errors_are_one_clear_line_without_a_traceback(project, arguments, messa
 def test_a_bad_setting_names_the_variable(project):
     output = run_command("index", status=1, GRAPHRAG_CHUNK_SIZE="many")
     assert "GRAPHRAG_CHUNK_SIZE='many'" in output
-    assert "; at least 50" in output
     assert "Traceback" not in output
 
 

@@ -1,34 +1,38 @@
 """The partitioned assets: what one batch contributes, from its files to its mentions and claims.
 
-They are one step that commits once, so that a batch is in the database either as it was or as it is.
+They are one step that commits once, so that a batch is in the database either as it was or as it is. The step
+batch_state indexes the batches that are due. Which these are is not known before it looks, so its run has no partition;
+it reports the partitions that it has materialized.
 """
 
-import json
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import dagster as dg
 import polars as pl
+from pydantic import Field
 from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.assets import index_batch as stage
 from graphrag_assets.assets.asset_checks import report_up_to_date
-from graphrag_assets.assets.batch_pool import Reading, batches_at_once, work_on
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import (
     BATCH_ASSETS,
+    BATCH_STATE,
     BATCHES_PER_RUN,
     DOCUMENT_BATCHES,
     SOURCE_FILES,
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.assets.reporting import Metadata, errors_metadata, table_metadata, usage_metadata
+from graphrag_assets.assets.reporting import Metadata, table_metadata, usage_metadata
 from graphrag_assets.assets.resources import masked, needs, open_index
-from graphrag_assets.assets.scan import scan, scan_input
+from graphrag_assets.assets.scan import Which, retry_given_up, scan, scan_input
+from graphrag_assets.assets.stage import Run, Stage, StageResult
 from graphrag_assets.assets.stages import asset_spec
 from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
@@ -45,6 +49,8 @@ OUT_OF_BUDGET = (
     f"The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: {_ONLY_THE_REST}"
 )
 _ERRORS_LOGGED = 3
+_CHECK = "every_batch_is_indexed"
+_STATEMENT = "No batch failed when the due batches were last indexed."
 _DEPENDENCIES = {
     "documents": (SOURCE_FILES,),
     "text_units": ("documents",),
@@ -139,11 +145,8 @@ class BatchFailures:
         self.stopped, self.last = self.stopped or not_published(error), error
 
     def __str__(self) -> str:
-        batches = defaultdict[str, list[str]](list)
-        for batch, reason in self.reasons.items():
-            batches[reason.partition(" Done: ")[0].rstrip(".")].append(batch)  # how far it came is in the run's log
-        reasons = "; ".join(f"{listed(names)}: {reason}" for reason, names in batches.items())
-        return f"Batches failed: {reasons}" if reasons else ""
+        reasons = [f"{batch}: {reason.rstrip('.')}" for batch, reason in self.reasons.items()]
+        return f"Batches failed: {listed(reasons, _ERRORS_LOGGED, '; ')}" if reasons else ""
 
     def as_failure(self) -> dg.Failure:
         """Return the failure of a step, caused by the last of the errors."""
@@ -180,7 +183,7 @@ class BatchRun:
         """
         run, index, log = self.context.run, self.index, self.context.log
 
-        def index_one(batch: str, reading: Reading) -> tuple[stage.IndexedBatch, float]:
+        def index_one(batch: str, reading: stage.Reading) -> tuple[stage.IndexedBatch, float]:
             started = time.monotonic()
             with masked_errors():
                 models = index.models(batch, run.run_id)
@@ -189,7 +192,7 @@ class BatchRun:
         def meets_all(outcome: object) -> bool:
             return isinstance(outcome, Exception) and not_published(outcome) is not None
 
-        outcomes = work_on(batches, index_one, batches_at_once(index.settings), meets_all)
+        outcomes = stage.work_on(batches, index_one, stage.batches_at_once(index.settings), meets_all)
         with index.working.writing("index_batch", run.run_id), closing(outcomes):
             for place, (batch, outcome) in enumerate(outcomes, start=1):
                 which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
@@ -204,7 +207,7 @@ class BatchRun:
                 if skipped.height:
                     errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
                     log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
-                self.report(batch, batch_metadata(self.names, batch, indexed, seconds))
+                self.report(batch, batch_metadata(indexed, seconds))
 
     def report(self, batch: str, metadata: Metadata) -> None:
         """Report that tables of a batch are materialized."""
@@ -212,19 +215,15 @@ class BatchRun:
             self.context.log_event(dg.AssetMaterialization(self.names.key(name), partition=batch, metadata=values))
 
 
-def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
-    """Metadata of the tables that were written for a batch."""
+def batch_metadata(indexed: stage.IndexedBatch, seconds: float) -> Metadata:
+    """Metadata of the tables that were written for a batch. The errors themselves are shown by checks."""
     failed, lossy = pl.col("stage") == "extract", pl.col("stage").is_in(LOSS_STAGES)
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
-    documents = indexed.frames["documents"]
-    note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
-    more = {
-        "documents": {
-            **errors_metadata(names, "problems", indexed.errors.filter(~failed & ~lossy), batch),
-            **_left_out_metadata(documents),
-        },
+    note = without_names(indexed.frames["documents"].filter(pl.col("id").is_in(done.implode()))["language"])
+    more: Metadata = {
+        "documents": {"problems": indexed.errors.filter(~failed & ~lossy).height},
         "entity_mentions": {
-            **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
+            "failed_text_units": indexed.errors.filter(failed).height,
             **usage_metadata(indexed.usage),
             **({"without_names": note} if note else {}),
         },
@@ -235,11 +234,77 @@ def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, s
     }
 
 
-def _left_out_metadata(documents: pl.DataFrame) -> dict[str, dg.MetadataValue]:
-    """How much of the files was left out by intent, such as comments, hidden sheets and base64."""
-    counts = Counter[str]()
-    for raw_data in documents["raw_data"].drop_nulls():
-        if '"left_out": {' in raw_data:
-            values = json.loads(raw_data)["left_out"]
-            counts.update({name: n for name, n in values.items() if isinstance(n, int)})
-    return {"left_out": dg.MetadataValue.json(dict(counts))} if counts else {}
+class DueBatches(dg.Config):
+    """Which batches are indexed before the graph is refreshed."""
+
+    which: Which = Field(
+        default=Which.CHANGED,
+        description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
+        "alone, and what two runs got no valid answer to. ALL. NOTHING: refresh and publish what is indexed.",
+    )
+    batches: list[str] = Field(default=[], description="Only these batches, whether or not they have changed.")
+    read_every_file: bool = Field(
+        default=False,
+        description="true: compare the content of every file, also of those with the same size and time as before.",
+    )
+
+
+def batch_state(step: Run) -> StageResult:
+    """Index the batches that are due. One that fails does not stop the others."""
+    names, context, index, config = step.names, step.context, step.index, step.config
+    batches = BatchRun(names, context, index)
+    failures = batches.failures
+    scan = scan_input(index, read_every_file=config.read_every_file)
+    register_batches(names, context.instance, scan.batches)
+    if config.which is Which.FAILED:
+        retry_given_up(index)
+    due = scan.chosen(config.which, config.batches)
+    _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
+    context.log.info("batches to index: %d (%s)", len(due), ", ".join(due) or "-")
+    batches.index_all(due)
+    deleted = set(scan.deleted).intersection(due) - failures.reasons.keys()
+    register_batches(names, context.instance, [batch for batch in scan.batches if batch not in deleted])
+    if failures.stopped:
+        raise failures.as_failure()
+    n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
+    more = {FAILED: failures.reasons} if failures.reasons else {}
+    return StageResult({}, {}, {}, {BATCH_STATE: {"dagster/row_count": n_batches, **more}})
+
+
+BATCHES = Stage(BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, stage.CODE_VERSION, batch_state, batch_state)
+
+
+def _report_unreported(batches: BatchRun, unchanged: Sequence[str]) -> None:
+    """Report the unchanged batches that Dagster does not know as materialized.
+
+    A process was killed between the commit of a batch and its report, or the Dagster home is a new one.
+    """
+    names, instance = batches.names, batches.context.instance
+    unreported = defaultdict[str, Metadata](dict)
+    for name in BATCH_ASSETS:
+        statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
+        for batch in unchanged:
+            if statuses.get(batch) in (None, dg.AssetPartitionStatus.FAILED):
+                unreported[batch][name] = {}
+    for batch, metadata in unreported.items():
+        batches.report(batch, metadata)
+
+
+def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:
+    """Return the check that fails the run in which a batch has failed, while the others are published."""
+
+    @dg.multi_asset_check(
+        name=names.name(f"check_{BATCH_STATE}"),
+        specs=[dg.AssetCheckSpec(_CHECK, asset=names.key(BATCH_STATE), description=_STATEMENT)],
+        can_subset=True,
+    )
+    def check_batch_state(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        event = context.instance.get_latest_materialization_event(names.key(BATCH_STATE))
+        state = event.asset_materialization if event else None
+        reasons: Any = state.metadata[FAILED].value if state and FAILED in state.metadata else {}
+        failures = BatchFailures(dict(reasons))
+        yield dg.AssetCheckResult(check_name=_CHECK, asset_key=names.key(BATCH_STATE), passed=not failures.reasons)
+        if failures.reasons:
+            raise dg.Failure(f"{failures}. The other batches are indexed.", allow_retries=False)
+
+    return check_batch_state

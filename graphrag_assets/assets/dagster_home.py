@@ -11,6 +11,7 @@ import dagster as dg
 import yaml
 from filelock import FileLock
 
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
 
 _OUTPUT_STAYS = {
@@ -24,10 +25,21 @@ load_from:
 
 
 def make_home(settings: Settings) -> Path:
-    """Return the home of the index, written if it has none. DAGSTER_HOME, where it is set, is used as it is."""
-    if chosen_home := settings.dagster_home:
-        return chosen_home
-    home = settings.own_dagster_home
+    """Return the home of the index, written if it has none. DAGSTER_HOME, where it is set, is used as it is.
+
+    Raises:
+        SettingsError: DAGSTER_HOME is not the absolute path of a folder.
+    """
+    if chosen := os.environ.get("DAGSTER_HOME"):
+        if not (Path(chosen).is_absolute() and Path(chosen).is_dir()):
+            raise SettingsError(
+                f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder. Create it, or unset "
+                "DAGSTER_HOME to use the home of the index."
+            )
+        return Path(chosen)
+    home = settings.data.absolute() / "dagster"
+    if (home / "dagster.yaml").exists():
+        return home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     packaged = resources.files("graphrag_assets") / "dagster.yaml"  # of the project, in a wheel inside the package
     template = packaged if packaged.is_file() else Path(__file__).resolve().parents[2] / "dagster.yaml"
@@ -36,11 +48,9 @@ def make_home(settings: Settings) -> Path:
     configuration["compute_logs"]["config"]["base_dir"] = str(home / "logs")
     configuration["local_artifact_storage"]["config"]["base_dir"] = str(home)
     texts = {"workspace.yaml": _WORKSPACE, "dagster.yaml": yaml.safe_dump(configuration, sort_keys=False)}
-    with FileLock(home / _LOCK):
+    with FileLock(home / _LOCK):  # dagster.yaml comes last: with it, the home is complete
         for name, text in texts.items():
-            file = home / name
-            if not file.is_file() or file.read_text(encoding="utf-8") != text:  # another process may be reading it
-                file.write_text(text, encoding="utf-8")
+            (home / name).write_text(text, encoding="utf-8")
     return home
 
 

@@ -1,19 +1,24 @@
 """Indexes one batch, in two halves: extract it, and commit what was extracted.
 
 The first half needs the input folder and models, the second the working database. Where several machines share a
-ledger, any of them may do the first half for the models' answers, see `ask_about_batch`.
+ledger, any of them may do the first half for the models' answers, see `ask_about_batch`. Several batches are worked on
+at once: their model calls share one pool, and each is committed when it is complete. A small batch alone would leave
+the models idle.
 """
 
 import contextlib
+import queue
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
 from graphrag_assets import __version__
-from graphrag_assets.assets.batch_pool import Reading
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.stage import usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
@@ -21,6 +26,7 @@ from graphrag_assets.contracts.records import LOSS_STAGES
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError, SettingsError, full_disk_in
 from graphrag_assets.ids import stable_id
+from graphrag_assets.llm.event_loop import cancel_calls
 from graphrag_assets.pipeline.batch import (
     NO_FACTS,
     KnownFacts,
@@ -54,6 +60,10 @@ DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
+Result = TypeVar("Result")
+_SECONDS_BETWEEN_CANCELS = 0.1
+
+
 class IndexedBatch(NamedTuple):
     """Frames by table, rows of index_errors, usage of models by task; changes by table once they are committed."""
 
@@ -61,6 +71,28 @@ class IndexedBatch(NamedTuple):
     errors: pl.DataFrame
     usage: UsageByTask
     changes: Mapping[str, Changes] = {}
+
+
+class Reading:
+    """Lets one batch at a time be read: conversion takes memory and processors, answers of models time alone."""
+
+    def __init__(self) -> None:
+        self.canceled = False
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Yield the turn of one batch; CancelledError once the run is canceled."""
+        with self._lock:
+            if self.canceled:
+                raise CancelledError
+            yield
+
+
+def batches_at_once(settings: Settings) -> int:
+    """How many batches are worked on at once: with a chat model enough to keep it busy, otherwise one."""
+    by_model = settings.choices.extraction == "model"
+    return settings.concurrency if by_model else 1
 
 
 def load_options(settings: Settings) -> LoadOptions:
@@ -214,3 +246,52 @@ def stored_facts(index: Index, batch: str, sources: Sequence[str], models: Index
     units, *stored = known_facts(index.working, batches, sources, models.extractor)
     stored.append(recorded_errors(index.working, batches, *LOSS_STAGES))
     return KnownFacts(units, *(frame.with_columns(batch=pl.lit(batch)) for frame in stored))
+
+
+def work_on(
+    batches: Sequence[str],
+    work: Callable[[str, Reading], Result],
+    at_once: int,
+    is_last: Callable[[Result | Exception], bool] = lambda _: False,
+) -> Generator[tuple[str, Result | Exception], None, None]:
+    """Yield each batch with its result or its error, as they complete; `at_once`: the maximum number in progress.
+
+    After a result that `is_last` no batch begins; those in progress are completed, as far as they come: what they have
+    paid for is not left. Ending the iteration early cancels them.
+    """
+    reading, threads = Reading(), set[threading.Thread]()
+
+    def run(batch: str) -> Result | Exception:
+        threads.add(threading.current_thread())
+        try:
+            return work(batch, reading)
+        except Exception as error:
+            return error
+
+    if min(at_once, len(batches)) <= 1:  # in this thread, where signals arrive
+        for batch in batches:
+            outcome = run(batch)
+            yield batch, outcome
+            if is_last(outcome):
+                return
+        return
+    with ThreadPoolExecutor(at_once, "batch") as executor:
+        completed = queue.SimpleQueue[Future[Result | Exception]]()
+        futures = {executor.submit(copy_context().run, run, batch): batch for batch in batches}
+        for future in futures:
+            future.add_done_callback(completed.put)
+        try:
+            for _ in futures:
+                future = completed.get()
+                if future.cancelled():
+                    continue
+                if is_last(future.result()):
+                    executor.shutdown(wait=False, cancel_futures=True)
+                yield futures[future], future.result()
+        finally:
+            reading.canceled = True
+            executor.shutdown(wait=False, cancel_futures=True)
+            while any(future.running() for future in futures):
+                for thread in threads:  # one may just be about to make calls
+                    cancel_calls(thread)
+                wait(futures, _SECONDS_BETWEEN_CANCELS)

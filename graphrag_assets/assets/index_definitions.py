@@ -8,9 +8,8 @@ import dagster as dg
 from pydantic import Field
 
 from graphrag_assets.assets.automation import dead_runs_sensor, document_batches_sensor, nightly_refresh
-from graphrag_assets.assets.batch_state import BATCHES, DueBatches, batches_check
 from graphrag_assets.assets.communities import DETECT_COMMUNITIES
-from graphrag_assets.assets.corpus import index_batch, source_files
+from graphrag_assets.assets.corpus import BATCHES, DueBatches, batches_check, index_batch, source_files
 from graphrag_assets.assets.embeddings import EMBED_TEXTS
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import IndexNames

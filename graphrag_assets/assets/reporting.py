@@ -1,12 +1,10 @@
 """Metadata of materializations."""
 
 from typing import Any
-from urllib.parse import quote
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.assets.stage import Markdown, Stage, StageResult
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.runtime.outgoing import as_markdown, shown
@@ -77,17 +75,6 @@ def cut(text: str, width: int) -> str:
     """Return a text of at most `width` characters, without secrets: they are masked before one is cut in two."""
     masked = shown(text)
     return masked if len(masked) <= width else masked[: width - 1] + "…"
-
-
-def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
-    """Return the number of errors of a batch as `name`, and a table of them with their remedies."""
-    if errors.is_empty():
-        return {name: 0}
-    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, REMEDY_CHARACTERS)
-    path = "/".join(names.key("entity_mentions").path)
-    page = f"/assets/{path}?view=partitions&partition={quote(batch, safe='')}"
-    again = f"When they are fixed, [materialize the partition]({page}) again. In SQL: table `index_errors`."
-    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
 
 
 def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def chat_model(
         base_url=(settings.chat_base_url or None) if same else None,
         api_key=(keys.chat or _key("GRAPHRAG_CHAT_API_KEY")) if same else None,
         timeout=settings.request_timeout,
-        prices=PriceOptions(settings.price("chat_input"), settings.price("chat_output")) if priced else PriceOptions(),
+        prices=PriceOptions(settings.prices.chat_input, settings.prices.chat_output) if priced else PriceOptions(),
         parameters=canonical(settings.parameters_of(use)),
     )
     return ChatModel(options, *_shared(settings, options, run_id), cache_not_before)
@@ -69,7 +69,7 @@ def chat_model(
 
 def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = NO_KEYS) -> EmbeddingModel:
     """Return the embedding model of the settings, with its own usage meter."""
-    price = settings.price("embedding")
+    price = settings.prices.embedding
     options = EmbeddingOptions(
         model=settings.embedding_model,
         base_url=settings.embedding_base_url or None,

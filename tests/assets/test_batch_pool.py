@@ -6,9 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from graphrag_assets.assets.batch_pool import Reading, batches_at_once, work_on
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_batch import index_batch
+from graphrag_assets.assets.index_batch import Reading, batches_at_once, index_batch, work_on
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.llm.event_loop import run_concurrently
 from tests.conftest import IndexFolder, default_settings

@@ -64,4 +64,4 @@ def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless
 def test_a_home_that_is_no_folder_is_one_sentence(project, monkeypatch, chosen):
     monkeypatch.setenv("DAGSTER_HOME", chosen)
     with pytest.raises(SettingsError, match=f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder"):
-        _ = project.index.settings.dagster_home
+        make_home(project.index.settings)

@@ -2,9 +2,6 @@
 
 import pytest
 
-from graphrag_assets.assets.corpus import BatchFailures
-from graphrag_assets.llm.model_errors import CircuitOpen
-
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
 
@@ -63,13 +60,3 @@ def test_rollback_to_what_is_not_kept_says_what_is(cables):
     result = cables.run("rollback", succeed=False, ops={"roll_back_publication": {"config": {"publication": 7}}})
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "There is no publication '7'. Kept are 1" in str(failure)
-
-
-def test_a_reason_that_batches_share_is_said_once():
-    wrong = "The model cannot be called: HTTP 401. Check the API key."
-    failures = BatchFailures()
-    for name in "ab":
-        failures.add(name, CircuitOpen(f"{wrong} Done: 0 of 5 text units of batch {name}, 5 are left."))
-    failures.add("c", ValueError("poison"))
-    said = failures.as_failure().description
-    assert said.startswith(f"Batches failed: a, b: {wrong[:-1]}; c: ValueError: poison. Nothing was published.")

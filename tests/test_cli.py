@@ -1,37 +1,12 @@
 """The commands on real files."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
-
-
-@pytest.mark.long
-def test_index_then_status_then_query(project):
-    def run_process(*arguments: str) -> str:
-        command = [sys.executable, "-m", "graphrag_assets", *arguments]
-        return subprocess.run(
-            command, env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True, check=True
-        ).stdout
-
-    project.write("one/a.txt", TEXT)
-    project.write("two.txt", "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson.\n")
-    indexed = run_process("index")
-    assert "2 indexed, 0 unchanged" in indexed
-    assert "graphrag.duckdb" in indexed
-    status = run_command("status")
-    assert "two.txt" in status
-    assert "publications/graphrag-1.duckdb" in status
-    answer = run_process("query", "local", "Who commanded the Great Eastern?")
-    assert "James Anderson commanded" in answer
-    assert "one/a.txt" in answer
-    assert "-----Sources-----" in run_command("query", "basic", "galvanometer", "--context")
 
 
 @pytest.mark.extended
@@ -134,18 +109,6 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert "--replace" not in missing
     assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
-
-
-@pytest.mark.long
-def test_failed_check_is_not_reported_as_published(start_with):
-    project = start_with({"one/a.txt": TEXT})
-    with project.index.working.transaction() as connection:
-        connection.execute(
-            "INSERT INTO documents BY NAME SELECT * REPLACE ('ghost' AS id, 'ghost' AS batch) FROM documents"
-        )
-    output = run_command("index", status=1)
-    assert "Published" not in output
-    assert "Every row belongs to an existing document. documents; ghost. Launch the job update_index with" in output
 
 
 @pytest.mark.extended

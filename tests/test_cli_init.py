@@ -93,19 +93,3 @@ extract_graph: {entity_types: [a b, "c#d", "it's", "${TYPE}"]}
     assert values["GRAPHRAG_CHAT_API_KEY"] == "it's a # key"
     assert values["GRAPHRAG_ENTITY_TYPES"] == "a b, c#d, it's, ship"
     assert "GRAPHRAG_LANGUAGE" not in values
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"models:\n  api_key: '{SECRET}\n", "line"),
-        ("- 1\n", "no settings of GraphRAG"),
-        (f"llm:\n  api_key: {SECRET}\n", "no settings of GraphRAG 2 or 3"),
-    ],
-)
-def test_files_that_are_no_settings_are_named_without_their_contents(tmp_path, text, message):
-    (tmp_path / "settings.yaml").write_text(text)
-    printed = run_command("init", "mine", "--from", "settings.yaml", status=1)
-    assert message in printed
-    assert SECRET not in printed
-    assert not (tmp_path / "mine").exists()

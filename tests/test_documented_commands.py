@@ -84,7 +84,7 @@ ELSEWHERE = {
         "sudo install --directory --owner=graphrag --mode=700 /s": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
         "sudo systemctl stop graphrag-daemon graphrag-webserver ": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
         "export COMPOSE_FILE=deploy/compose.yaml COMPOSE_ENV_FIL": "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
-        "docker buildx imagetools inspect python:3.13.7-slim-boo": "tests/test_deployment.py::test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests",
+        "docker buildx imagetools inspect python:3.13.7-slim-boo": "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
         "# Logs of runs, after 90 days.": "tests/test_deployment.py::test_the_documented_command_removes_the_logs_of_old_runs_alone",
         "sudo -u graphrag psql --dbname=dagster --command='VACUU": "tests/assets/test_purge.py::test_no_byte_of_a_deleted_document_is_left",
         "celery --app dagster_celery.app worker --queues extract": "tests/assets/test_extract_batch.py::test_two_workers_fill_the_ledger_and_indexing_asks_nothing_about_a_batch",

@@ -1,6 +1,6 @@
 """Imports between the rooms of the package lead one way, and the core does without the extras."""
 
-from collections.abc import Iterator
+import functools
 
 import pytest
 
@@ -34,13 +34,15 @@ ROOTS |= {"assets/publication.py"}
 """Where the parts are put together: they know the extras."""
 
 
-def imports() -> Iterator[tuple[str, str]]:
+@functools.cache
+def imports() -> list[tuple[str, str]]:
     """Each file, and each module of the package that it imports."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for module, name in imports_of(path):
-            package, _, rest = module.partition(".")
-            if package == PACKAGE.name:
-                yield path.relative_to(PACKAGE).as_posix(), rest or name
+    return [
+        (path.relative_to(PACKAGE).as_posix(), module.partition(".")[2] or name)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for module, name in imports_of(path)
+        if module.partition(".")[0] == PACKAGE.name
+    ]
 
 
 def test_the_core_does_without_the_extras():

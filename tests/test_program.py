@@ -52,23 +52,3 @@ __main__.run()
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
-
-
-def test_an_interrupt_that_an_import_hides_is_one(tmp_path):
-    program = """
-import os, signal, sys
-from graphrag_assets import __main__
-class Interrupting:
-    def find_spec(self, name, path, target=None):
-        if name == "graphrag_assets.cli.status":
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-            except KeyboardInterrupt as error:
-                raise RuntimeError("as Python makes one of it while a class is created") from error
-sys.meta_path.insert(0, Interrupting())
-sys.argv = ["graphrag-assets", "status"]
-__main__.run()
-"""
-    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode == 130
-    assert ended.stderr.startswith("Interrupted. What was committed stays")

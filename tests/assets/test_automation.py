@@ -10,7 +10,6 @@ import pytest
 from graphrag_assets.assets.automation import fail_dead_runs, request_update
 from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.definitions import defs
-from graphrag_assets.llm.model_errors import BudgetExceeded
 from tests.conftest import repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -58,18 +57,6 @@ def launch(project, request: dg.RunRequest, succeed: bool = True) -> None:
     project.run("update_index", None, succeed, request.run_config["ops"], tags=dict(request.tags))
 
 
-def settle(project) -> list[list[str] | str]:
-    """Tick and run until nothing is asked for; what was asked for, tick by tick."""
-    asked_for = []
-    for _ in range(6):
-        result = tick(project)
-        if isinstance(result, dg.SkipReason):
-            return asked_for
-        asked_for.append(asked(result))
-        launch(project, result)
-    raise AssertionError(f"it never comes to rest: {asked_for}")
-
-
 @pytest.mark.extended
 def test_a_tick_without_a_change_writes_nothing(at_rest):
     database = at_rest.root / "index" / "working.duckdb"
@@ -113,18 +100,6 @@ def poison(monkeypatch, error: Exception) -> None:
         return whole(batch, *rest)
 
     monkeypatch.setattr(batch_index, "read_corpus", poisoned)
-
-
-@pytest.mark.extended
-def test_nothing_is_published_while_the_budget_has_ended_in_a_batch(watched, monkeypatch):
-    with monkeypatch.context() as patch:
-        poison(patch, BudgetExceeded("the budget of $1.00 is used up"))
-        launch(watched, tick(watched), succeed=False)
-    assert watched.index.working.read("SELECT batch FROM batch_state").rows() == [("a",)]
-    assert not (watched.root / "index" / "CURRENT").exists()
-    watched.run_global()  # a person publishes what there is
-    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    assert settle(watched) == [["b"]]
 
 
 @pytest.mark.extended

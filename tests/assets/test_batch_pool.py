@@ -4,59 +4,10 @@ import asyncio
 import threading
 from contextlib import closing
 
-import pytest
-
-from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.index_batch import Reading, batches_at_once, index_batch, work_on
-from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.assets.index_batch import work_on
 from graphrag_assets.llm.event_loop import run_concurrently
-from tests.conftest import IndexFolder, default_settings
-from tests.openai_server import OpenAIServer, running
 
 SECONDS = 60.0
-
-
-@pytest.fixture
-def server():
-    with running(latency=0.5) as server:
-        yield server
-
-
-def indexed(index: Index, batches: list[str]):
-    """Batches that are indexed at once, with their results, as they are committed."""
-
-    def work(batch: str, reading: Reading) -> object:
-        return index_batch(index, batch, index.models(batch, "run"), "run", reading)
-
-    return work_on(batches, work, batches_at_once(index.settings))
-
-
-@pytest.fixture
-def six_files(tmp_path, monkeypatch, server: OpenAIServer) -> IndexFolder:
-    """An input folder with six files directly under it, each a batch, and a model that extracts."""
-    default_settings(tmp_path, monkeypatch)
-    for name, value in {
-        "CHAT_MODEL": "openai/test-model",
-        "CHAT_BASE_URL": server.url,
-        "CHAT_API_KEY": "x",
-        "MAX_GLEANINGS": "0",
-    }.items():
-        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
-    folder = IndexFolder(tmp_path)
-    for name in ("Ann", "Ben", "Cora", "Dan", "Eve", "Fay"):
-        folder.write(f"{name.lower()}.txt", f"{name} Field met William Thomson in Valentia.")
-    return folder
-
-
-@pytest.mark.long
-def test_batches_of_one_file_are_in_flight_together(six_files, server):
-    """They were one after another: one request in flight, whatever the concurrency."""
-    index = six_files.index
-    due = scan_input(index).due
-    failed = {batch: outcome for batch, outcome in indexed(index, due) if isinstance(outcome, Exception)}
-    assert failed == {}
-    assert server.most_in_flight > 3
-    assert scan_input(index).due == []
 
 
 def test_a_batch_that_fails_does_not_stop_the_others():

@@ -28,7 +28,7 @@ def test_all_checks_pass_on_a_good_index(indexed):
     assert [e.check_name for e in evaluations if not e.passed] == []
 
 
-@pytest.mark.parametrize("asset", ["entities", "communities", "community_reports", "embeddings"])
+@pytest.mark.parametrize("asset", ["entities", "embeddings"])
 def test_a_single_asset_can_be_materialized(indexed, asset):
     result = indexed.run_global(asset_selection=[dg.AssetKey(asset)])
     keys = {

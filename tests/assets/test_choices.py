@@ -6,31 +6,11 @@ import pytest
 
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan_input
-from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import RefusedFileError, SettingsError
-from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.settings import METHODS, Settings
-from tests.assets.test_language_models import BATCHES, contents, copy_index, use
+from tests.assets.test_language_models import use
 
 GRAPH_TASKS = {"ExtractGraphWithClaims"}
-
-
-@pytest.fixture
-def modeled(modeled, monkeypatch):
-    """A project with documents, and a chat model; embeddings are the embedded default's."""
-    monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
-    return modeled
-
-
-@pytest.fixture
-def indexed(project, server, shared_folder, monkeypatch):
-    """The same, indexed by all models: `server` has no requests yet."""
-    use(monkeypatch, server)
-    return copy_index(project, shared_folder)
-
-
-def tasks(server) -> set[str]:
-    return {request.task for request in server.chats}
 
 
 @pytest.mark.parametrize(
@@ -72,29 +52,6 @@ def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):
     with pytest.raises(SettingsError, match=message) as refused:
         Settings.load(**given)
     assert "planted" not in str(refused.value)
-
-
-@pytest.mark.long
-def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_units(modeled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
-    assert set(plan_index(modeled.index).costs["task"]) == {"community_report_text"}
-    modeled.index_all()
-    assert tasks(server) == {"CommunityReport"}
-    (system, user) = server.chats[0].body["messages"]
-    assert "from the passages that speak of it" in system["content"]
-    assert "-----Sources-----\nid,text\n" in user["content"]
-    assert any(text[:40] in user["content"] for text in BATCHES.values())
-    assert modeled.sql("SELECT DISTINCT extractor FROM entity_mentions") == [(EXTRACTOR,)]
-    assert modeled.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
-    server.requests.clear()
-    tables = contents(modeled)
-    modeled.index_all()
-    assert server.requests == []
-    assert contents(modeled) == tables
-    modeled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    modeled.index_all()
-    assert tasks(server) == {"CommunityReport"}
-    assert all("Liverpool" in str(request.body["messages"]) for request in server.chats)
 
 
 def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_model(project, monkeypatch):

@@ -1,13 +1,9 @@
 """Each index has a Dagster home of its own: runs, partitions and what the UI shows of it."""
 
-import os
-from pathlib import Path
-
 import dagster as dg
 import pytest
-import yaml
 
-from graphrag_assets.assets import dagster_home, run_in_process
+from graphrag_assets.assets import run_in_process
 from graphrag_assets.assets.dagster_home import dagster_instance, make_home
 from graphrag_assets.assets.index_names import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.errors import SettingsError
@@ -47,17 +43,6 @@ def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, t
     assert make_home(homeless.index.settings) == chosen
     assert list(chosen.iterdir()) == []
     assert not (homeless.root / "dagster").exists()
-
-
-@pytest.mark.extended
-def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless):
-    home = make_home(homeless.index.settings)
-    own = yaml.safe_load((home / "dagster.yaml").read_text())
-    project = yaml.safe_load((Path(dagster_home.__file__).parents[2] / "dagster.yaml").read_text())
-    for section in ("storage", "compute_logs", "local_artifact_storage"):
-        assert os.fspath(home) in str(own.pop(section))
-        del project[section]
-    assert own == project
 
 
 @pytest.mark.parametrize("chosen", ["here", "/nowhere/at/all"])

@@ -45,14 +45,6 @@ def test_what_a_batch_contributes_is_partitioned_and_what_crosses_batches_is_not
     assert partitioned == {"source_files", *(table.name for table in schema.BATCH_TABLES)}
 
 
-def test_what_may_cost_money_is_tagged_and_no_freshness_goes_by_the_calendar():
-    graph = defs().resolve_asset_graph()
-    tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
-    assert tagged >= {"text_units", "entity_mentions", "community_reports", "embeddings"}
-    assert tagged & {"documents", "communities", "publication"} == set()
-    assert {graph.get(key).freshness_policy for key in graph.get_all_asset_keys()} == {None}
-
-
 def test_the_launchpad_takes_no_settings():
     job = defs().resolve_job_def("update_index")
     with pytest.raises(dg.DagsterInvalidConfigError):
@@ -66,13 +58,6 @@ def test_every_asset_has_words_of_its_own_and_so_has_every_column():
         assert node.description, name
         columns = node.metadata.get("dagster/column_schema", dg.TableSchema([])).columns
         assert [column.name for column in columns if not column.description] == []
-
-
-def test_groups_are_in_the_order_in_which_data_flows():
-    graph, order = defs().resolve_asset_graph(), ["corpus", "graph", "communities", "retrieval", "publication"]
-    for key in graph.get_all_asset_keys():
-        for parent in graph.get(key).parent_keys:
-            assert order.index(graph.get(parent).group_name) <= order.index(graph.get(key).group_name), (parent, key)
 
 
 def test_a_check_runs_after_every_table_that_it_reads():

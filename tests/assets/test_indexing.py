@@ -85,22 +85,6 @@ def test_batches_in_another_order_give_the_same_rows(indexed, tmp_path, monkeypa
 
 
 @pytest.mark.extended
-def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
-    before = indexed.index.working.read("SELECT max(committed_at) AS at FROM index_runs").item()
-    indexed.index_all()
-    after = indexed.index.working.read(
-        "SELECT sum(inserted) AS i, sum(deleted) AS d FROM index_runs WHERE committed_at > $before",
-        {"before": before},
-    )
-    assert after.row(0) == (0, 0)
-    assert indexed.index.working.read("SELECT batch, revision FROM batch_state ORDER BY ALL").rows() == [
-        ("one", 1),
-        ("two", 1),
-    ]
-    assert [path.name for path in (indexed.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
-
-
-@pytest.mark.extended
 def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     rng = random.Random(7)
     people = ["Ada", "Ben", "Eve", "Zoe", "Kit"]

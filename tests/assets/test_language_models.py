@@ -1,14 +1,11 @@
 """Indexing with language models: a real server that speaks the OpenAI protocol, with faults."""
 
-import hashlib
 import re
 import shutil
 
 import dagster as dg
 import pytest
 
-from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.cli import run_command
@@ -25,11 +22,6 @@ BATCHES = {
     "two/c.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honoured in London."
     + FILLER,
 }
-MANY = {
-    f"{name}/ship.md": f"Captain {name.title()} Anderson commanded the {name.title()} Eastern. {name.title()} Field "
-    f"sailed with Samuel Canning to {name.title()} Valentia. Robert Halpin met {name.title()} Field in London.{FILLER}"
-    for name in ("john", "james", "henry", "william", "george", "edward")
-}
 TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
 
 
@@ -39,43 +31,21 @@ def indexed(modeled, shared_folder):
     return copy_index(modeled, shared_folder)
 
 
-def copy_index(project, shared_folder, documents=BATCHES, **settings):
-    """Give the project documents and a copy of their index, built once by the models of another server."""
+def copy_index(project, shared_folder):
+    """Give the project the documents and a copy of their index, built once by the models of another server."""
 
     def build(root):
-        with dg.DagsterInstance.ephemeral() as instance:
-            index_by_models(Project(root, instance), Project.index_all, documents, **settings)
+        with dg.DagsterInstance.ephemeral() as instance, pytest.MonkeyPatch.context() as patch, running() as server:
+            default_settings(root, patch)
+            use(patch, server)
+            built = Project(root, instance)
+            for path, text in BATCHES.items():
+                built.write(path, text)
+            built.index_all()
 
-    name = hashlib.sha256(repr((documents, settings)).encode()).hexdigest()[:16]
-    built = build_once(shared_folder / f"by-models-{name}", build)
-    shutil.copytree(built, project.root, symlinks=True, dirs_exist_ok=True)
-    batches = sorted({path.partition("/")[0] for path in documents})
-    project.instance.add_dynamic_partitions("document_batches", batches)
+    shutil.copytree(build_once(shared_folder / "by-models", build), project.root, symlinks=True, dirs_exist_ok=True)
+    project.instance.add_dynamic_partitions("document_batches", ["one", "two"])
     return project
-
-
-@pytest.fixture
-def dagster_index(shared_folder):
-    """The index of BATCHES by Dagster runs with the models of a server that has ended. For reading."""
-
-    def build(root):
-        with dg.DagsterInstance.local_temp(str(root)) as instance:
-            index_by_models(Project(root, instance), Project.run_all)
-
-    root = build_once(shared_folder / "by-models-and-dagster", build)
-    with dg.DagsterInstance.local_temp(str(root)) as instance:
-        yield Project(root, instance)
-
-
-def index_by_models(project, index, documents=BATCHES, **settings):
-    with pytest.MonkeyPatch.context() as patch, running() as server:
-        default_settings(project.root, patch)
-        use(patch, server)
-        for name, value in settings.items():
-            patch.setenv(f"GRAPHRAG_{name.upper()}", value)
-        for path, text in documents.items():
-            project.write(path, text)
-        index(project)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
@@ -91,14 +61,14 @@ def contents(project):
 
 
 @pytest.mark.extended
-def test_every_stage_is_made_by_the_models(dagster_index):
-    tasks = {task for (task,) in dagster_index.sql("SELECT DISTINCT task FROM llm_calls")}
+def test_every_stage_is_made_by_the_models(indexed):
+    tasks = {task for (task,) in indexed.sql("SELECT DISTINCT task FROM llm_calls")}
     assert tasks >= {"extract_all", "extract_all_continue", "community_report"}
-    extractors = dagster_index.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions")
+    extractors = indexed.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions")
     assert extractors == [("openai/test-chat",)]
-    assert dagster_index.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
-    assert dagster_index.sql("SELECT count(*) FROM entities")[0][0] > 0
-    assert dagster_index.sql("SELECT count(*) FROM index_errors") == [(0,)]
+    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
+    assert indexed.sql("SELECT count(*) FROM entities")[0][0] > 0
+    assert indexed.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
 @pytest.mark.extended
@@ -159,41 +129,3 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
     with pytest.raises(QueryError, match="openai/test-embedding"):
         GraphRAG().local("Who commanded the Great Eastern?")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("task", "summary_min_tokens", "budget"),
-    [("Summaries", "0", "3"), ("CommunityReport", "500", "3")],
-)
-def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
-    modeled, server, shared_folder, monkeypatch, task, summary_min_tokens, budget
-):
-    project = copy_index(modeled, shared_folder, MANY)
-    tables = ("documents", "entities", "relationships", "community_reports")
-    published = {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables}
-    monkeypatch.setattr("graphrag_assets.assets.model_tasks.SUMMARY_MIN_TOKENS", int(summary_min_tokens))
-    for path, text in MANY.items():
-        project.write(path, text + " Daniel Gooch sent the first message to the Queen.")
-    extract_changed(project)  # their calls are free
-    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000, "chat_output": 1000}')
-    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", budget)
-    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")  # calls in flight may pass the budget
-    server.requests.clear()
-    printed = " ".join(run_command("index", status=1).split())
-    assert f"the budget of ${budget}.00 is used up" in printed
-    answered = list(server.chats)
-    assert answered  # it ended among them
-    assert {request.task for request in answered} == {task}
-    assert {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables} == published
-    monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
-    run_command("index")
-    assert project.sql("SELECT count(*) FROM documents WHERE text LIKE '%Gooch%'") == [(len(MANY),)]
-    sent = [str(request.body) for request in server.chats]
-    assert len(sent) == len(set(sent)) > len(answered)  # no answer was paid for twice
-
-
-def extract_changed(project):
-    for batch in scan_input(project.index).due:
-        index, run_id = project.index, "extraction"
-        index_batch(index, batch, index.models(batch, run_id), run_id)

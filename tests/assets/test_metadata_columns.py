@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from graphrag_assets.pipeline.unit_contexts import metadata_text
 from tests.comparison import facts, index_at
 from tests.conftest import Project
 
@@ -13,24 +12,6 @@ TEXT = "James Anderson commanded the Great Eastern."
 
 def row(**others: object) -> str:
     return json.dumps({"title": "The log", "text": TEXT, **others}) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("raw_data", "columns", "text"),
-    [
-        (None, ("ship",), ""),
-        ('{"ship": "Albany"}', (), ""),
-        ('{"ship": "Albany", "year": 1866}', ("year", "ship", "port"), "year: 1866; ship: Albany"),
-        (
-            '{"ship": ["Albany", "Medway"], "of": {"a": 1}, "port": " "}',
-            ("ship", "of", "port"),
-            'ship: Albany, Medway; of: {"a": 1}',
-        ),
-        (json.dumps({"note": "x" * 300}), ("note",), "note: " + "x" * 199 + "…"),
-    ],
-)
-def test_columns_are_one_line(raw_data, columns, text):
-    assert metadata_text(raw_data, columns) == text
 
 
 @pytest.mark.extended

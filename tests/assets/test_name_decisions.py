@@ -153,9 +153,7 @@ def some_decision(chance: random.Random) -> Decision:
             return Decision("split", one, f"{one} (x)", "documents", (f"batch/{chance.randrange(3)}*",))
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=pytest.mark.extended if seed < 1 else pytest.mark.long) for seed in range(6)]
-)
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.extended), pytest.param(1, marks=pytest.mark.long)])
 def test_decisions_and_edits_in_any_order_are_a_fresh_index_with_the_same_decisions(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import dagster as dg
 import duckdb
-import psycopg
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -24,7 +23,6 @@ from tests.assets.test_language_models import use
 from tests.conftest import Project
 from tests.contention import waiting_for
 from tests.openai_server import running
-from tests.postgres import cluster
 from tests.test_docs import blocks
 
 WORD = "zyxquorv"
@@ -44,17 +42,6 @@ def indexed(start_with):
 def server():
     with running() as server:
         yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
-def ledger(request, monkeypatch):
-    """The folder of a ledger in PostgreSQL; None if it is the SQLite file of the index."""
-    if request.param == "sqlite":
-        yield None
-        return
-    with cluster() as folder:
-        monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"postgresql+psycopg://postgres@/postgres?host={folder}")
-        yield folder
 
 
 def index_and_delete(project) -> None:
@@ -96,41 +83,28 @@ def places(folder: Path) -> set[str]:
     return found
 
 
-def places_in_postgres(folder: Path | None) -> set[str]:
-    """Names of the files of tables in which the word occurs, in live and deleted rows; of the table with live ones."""
-    if folder is None:
-        return set()
-    with psycopg.connect(f"postgresql://postgres@/postgres?host={folder}", autocommit=True) as connection:
-        connection.execute("CHECKPOINT")
-        (rows,) = connection.execute("SELECT count(*) FROM llm_calls c WHERE c::text ILIKE '%zyxquorv%'").fetchone()
-    files = {file for file in (folder / "data/base").rglob("*") if file.is_file()}
-    return ({"rows"} if rows else set()) | {f.name for f in files if WORD.encode() in f.read_bytes().lower()}
-
-
 def run_purge(*options: str) -> str:
     result = CliRunner(env={"COLUMNS": "180"}).invoke(main, ["publications", "purge", *options])
     assert result.exit_code == 0, result.output
     return result.output
 
 
-def test_no_byte_of_a_deleted_document_is_left(project, server, monkeypatch, ledger):
+def test_no_byte_of_a_deleted_document_is_left(project, server, monkeypatch):
     use(monkeypatch, server)
     index_and_delete(project)
     folder = project.root / "index"
     before = places(folder)
-    assert {"publications/graphrag-1.duckdb: text_units", "working.duckdb: batch_state"} <= before
+    assert {
+        "publications/graphrag-1.duckdb: text_units",
+        "working.duckdb: batch_state",
+        "ledger.sqlite: rows",
+    } <= before
     assert "explorer.html" in {file.name for file in folder.iterdir()}
-    assert ("ledger.sqlite: rows" in before) != ("rows" in places_in_postgres(ledger))
-    options = ("--shared-ledger",) if ledger else ()
-    if ledger:
-        with psycopg.connect(f"postgresql://postgres@/postgres?host={ledger}", autocommit=True) as connection:
-            connection.execute("ANALYZE")  # PostgreSQL keeps samples of the answers
-    assert "would be removed" in run_purge("--dry-run", *options)
+    assert "would be removed" in run_purge("--dry-run")
     assert places(folder) == before
     spent = project.sql("SELECT sum(prompt_tokens) FROM llm_calls")
-    told = run_purge(*options)
-    assert "answers, names of batches and text units" in told
-    assert places(folder) == places_in_postgres(ledger) == set()
+    assert "answers, names of batches and text units" in run_purge()
+    assert places(folder) == set()
     assert kept_publications(folder) == [3]
     assert project.sql("SELECT sum(prompt_tokens) FROM llm_calls") == spent
     sent = len(server.requests)
@@ -141,22 +115,6 @@ def test_no_byte_of_a_deleted_document_is_left(project, server, monkeypatch, led
     project.index_all()
     asked = [request.task for request in server.chats][sent:]
     assert "ExtractGraphWithClaims" not in asked
-
-
-@pytest.mark.extended
-def test_answers_go_that_were_about_another_version_of_a_prompt(project, server, monkeypatch):
-    """The text unit is the same all the time; a name was in its metadata, and was taken back."""
-    use(monkeypatch, server)
-    monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship")
-    row = '{"text": "Cyrus Field met William Thomson in Valentia.", "ship": "%s"}\n'
-    for ship in ("Medway", "Zyxquorv", "Medway"):
-        project.write("b/a.jsonl", row % ship)
-        project.index_all()
-    purge(project.index)
-    assert places(project.root / "index") == set()
-    sent = len(server.requests)
-    project.index_all()
-    assert len(server.requests) == sent
 
 
 @pytest.mark.extended

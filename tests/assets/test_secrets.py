@@ -7,7 +7,6 @@ import dagster as dg
 import duckdb
 import pytest
 
-from graphrag_assets.definitions import defs
 from graphrag_assets.query import GraphRAG
 from tests.assets.test_language_models import use
 from tests.conftest import Project
@@ -72,14 +71,3 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     assert any(place.startswith("dagster/") for place in places)
     secret = re.compile("plantedchatsecret|plantedembeddingsecret")
     assert [place for place, content in places.items() if secret.search(content)] == []
-
-
-def test_a_key_cannot_be_typed_into_a_run(recorded):
-    project, server = recorded
-    job = defs().get_repository_def().get_job("update_index")
-    config = {"resources": {"index": {"config": {"chat_api_key": "typed0123"}}}}
-    with pytest.raises(dg.DagsterInvalidConfigError) as refused:  # before there is a run
-        job.execute_in_process(instance=project.instance, run_config=config)
-    assert "chat_api_key" in str(refused.value)
-    assert project.instance.get_runs_count() == 0
-    assert not server.requests

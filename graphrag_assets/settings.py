@@ -171,13 +171,6 @@ class Settings(BaseSettings):
         "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
     )
 
-    text_unit_context: Literal["headings", "none"] = Field(
-        "headings",
-        description="Context that is searched and shown with a text unit. headings: document title › headings; "
-        "none: nothing. "
-        "Unless it is none, extraction by a chat model is shown title › headings and the document's date, too.",
-    )
-
     max_cluster_size: int = Field(
         10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
     )

@@ -32,7 +32,6 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 
 __all__ = ["FakeAnswerer", "assert_recall", "index_of"]
-_RUN = "test"
 
 
 class FakeAnswerer(Answerer):
@@ -75,22 +74,22 @@ def index_of(documents: Mapping[str, str], answerer: Answerer | None = None) -> 
         }
         overrides |= {"data": str(root)}
         index = Index(root / "index" / "working.duckdb", overrides)
-        _compute(index)
+        for batch in scan_input(index).due:
+            index_batch(index, batch, index.models(batch), "test")
+        refresh(index, "test")
         _check_all_indexed(index, root / "input")
         with closing(GraphRAG(root / "index", answerer, settings=index.settings)) as rag:
             yield rag
 
 
-def _compute(index: Index) -> None:
-    """Run the stages in this process. A run of Dagster would take longer than all of them."""
-    for batch in scan_input(index).due:
-        index_batch(index, batch, index.models(batch), _RUN)
-    knowledge_graph(index, index.models(), _RUN)
-    update_communities(index, _RUN)
-    update_reports(index, index.models(), _RUN)
-    update_embeddings(index, index.models(), _RUN)
-    update_candidates(index, _RUN)
-    update_publication(index, _RUN)
+def refresh(index: Index, run_id: str) -> None:
+    """Run the stages after the batches in this process. A run of Dagster would take longer than all of them."""
+    knowledge_graph(index, index.models(run_id=run_id), run_id)
+    update_communities(index, run_id)
+    update_reports(index, index.models(run_id=run_id), run_id)
+    update_embeddings(index, index.models(run_id=run_id), run_id)
+    update_candidates(index, run_id)
+    update_publication(index, run_id)
 
 
 def _write(documents: Mapping[str, str], folder: Path) -> None:

@@ -10,14 +10,11 @@ import igraph
 import polars as pl
 import pytest
 
+from graphrag_assets import testing
 from graphrag_assets.assets.checks import failed_blocking_checks
-from graphrag_assets.assets.communities import update_communities
-from graphrag_assets.assets.embeddings import update_candidates, update_embeddings
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.publication import update_publication
-from graphrag_assets.assets.reports import stale_reports, update_reports
+from graphrag_assets.assets.reports import stale_reports
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.pipeline.community_reports import references_in
 from graphrag_assets.store.index_database import IndexDatabase
@@ -72,12 +69,7 @@ def index_all(index: Index, only: list[str] | None = None) -> None:
 
 def refresh(index: Index) -> None:
     """The stages after those of the batches."""
-    knowledge_graph(index, index.models(), "test")
-    update_communities(index, "test")
-    update_reports(index, index.models(), "test")
-    update_embeddings(index, index.models(), "test")
-    update_candidates(index, "test")
-    update_publication(index, "test")
+    testing.refresh(index, "test")
 
 
 def assert_reports(index: Index) -> None:

@@ -18,19 +18,15 @@ from filelock import FileLock
 from hypothesis import settings
 
 from graphrag_assets.assets import run_in_process
-from graphrag_assets.assets.communities import update_communities
 from graphrag_assets.assets.corpus import register_batches
-from graphrag_assets.assets.embeddings import update_candidates, update_embeddings
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.index_names import BATCH_ASSETS, IndexNames
-from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.publication import update_publication
-from graphrag_assets.assets.reports import update_reports
 from graphrag_assets.assets.scan import Scan, scan_input
 from graphrag_assets.definitions import defs
 from graphrag_assets.extras.interop.importer import import_index
 from graphrag_assets.runtime import outgoing
+from graphrag_assets.testing import refresh
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
@@ -99,14 +95,7 @@ class IndexFolder:
 
     def refresh(self, run_id: str = "refresh") -> None:
         """Everything after the batches."""
-        index = self.index
-        models = index.models(run_id=run_id)
-        knowledge_graph(index, models, run_id)
-        update_communities(index, run_id)
-        update_reports(index, models, run_id)
-        update_embeddings(index, models, run_id)
-        update_candidates(index, run_id)
-        update_publication(index, run_id)
+        refresh(self.index, run_id)
 
     def known_batches(self, found: Scan) -> Sequence[str]:
         """The batches that a scan has found, here or in the index."""

@@ -33,16 +33,6 @@ def backup(data: Path, target: Path) -> Path:
     return Path(done.stdout.strip())
 
 
-def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
-    if shutil.which("flock") is None:
-        pytest.skip("flock (util-linux) is not installed")
-    command = [str(ROOT / "deploy/backup.sh"), str(tmp_path / "backups")]
-    done = subprocess.run(command, env={**os.environ, "GRAPHRAG_DATA": str(tmp_path / "none")}, capture_output=True)
-    assert done.returncode != 0
-    assert b"There is no index in" in done.stderr
-    assert list(tmp_path.rglob("*")) == []
-
-
 @pytest.mark.extended
 def test_backup_of_an_index_in_use_is_consistent_and_usable(sample_index, tmp_path, monkeypatch):
     if shutil.which("flock") is None:

@@ -2,8 +2,11 @@
 
 import json
 
+import dagster as dg
 import pytest
 
+from graphrag_assets.assets import run_in_process
+from graphrag_assets.assets.run_in_process import dagster_instance
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -80,11 +83,7 @@ def test_status_counts_and_shows_what_was_skipped(project):
 
 @pytest.mark.extended
 def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
-    import dagster as dg
-
-    from graphrag_assets.assets import dagster_home, run_in_process
-
-    monkeypatch.setattr(run_in_process, "dagster_instance", dagster_home.dagster_instance)
+    monkeypatch.setattr(run_in_process, "dagster_instance", dagster_instance)
     home = project.root / "home"
     home.mkdir()
     project.write("one/a.txt", TEXT)

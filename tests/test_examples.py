@@ -2,17 +2,12 @@
 
 import importlib.util
 import json
-import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -74,53 +69,6 @@ def test_the_service_streams_within_the_rights_of_the_user(service: str) -> None
     assert get(f"{service}/passages", "dan", question=QUESTION) == get(f"{service}/passages", "ben", question=QUESTION)
     with pytest.raises(urllib.error.HTTPError, match="400"):
         get(f"{service}/ask", "ann")
-
-
-STUCK = """
-import asyncio, sys, uvicorn
-sys.path.insert(0, "examples/questions")
-from service import application
-from graphrag_assets import GraphRAG
-from graphrag_assets.query import Answerer
-
-class Stuck(Answerer):
-    async def arespond(self, *_):
-        print("asked", flush=True)
-        await asyncio.sleep(60)
-
-uvicorn.run(application(GraphRAG(sys.argv[1], Stuck()), grace=0.2), port=int(sys.argv[2]), log_level="warning")
-"""
-
-
-@pytest.mark.extended
-def test_sigterm_ends_the_service_and_tells_those_who_wait(sample_index: Project) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", STUCK, str(sample_index.root / "index"), str(port)]
-    with (
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program,
-        ThreadPoolExecutor(12) as users,
-    ):
-        while program.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        asking = [
-            users.submit(get, f"http://127.0.0.1:{port}/ask", "ann", question=f"Who was Field in {number}?")
-            for number in range(12)
-        ]
-        assert program.stdout
-        assert [program.stdout.readline() for _ in asking] == ["asked\n"] * 12
-        program.terminate()
-        assert program.wait(10) in (0, -signal.SIGTERM)
-        assert {line["error"] for one in asking for line in one.result()} == {
-            "The GraphRAG was closed before the answer was complete."
-        }
-        assert program.stderr
-        assert program.stderr.read() == ""
 
 
 @pytest.mark.extended

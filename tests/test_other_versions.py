@@ -64,13 +64,3 @@ def test_an_index_of_another_version_is_derived_again_without_a_model_call(proje
 def rows_of(project: Project, table: str) -> list[tuple[object, ...]]:
     columns = {"documents": "id, human_readable_id, text", "entities": "id, human_readable_id, title, description"}
     return project.sql(f"SELECT {columns.get(table, 'title, summary, full_content')} FROM {table} ORDER BY ALL")
-
-
-def test_a_file_without_a_version_is_of_another_version(project, start_with):
-    project = start_with(TEXTS)
-    file = project.root / "index/publications/graphrag-1.duckdb"
-    set_version(file, "publication", "ALTER TABLE {} DROP COLUMN schema_version")
-    set_version(project.index.database, "index_state", "ALTER TABLE {} DROP COLUMN schema_version")
-    for use_it in (lambda: GraphRAG(file), lambda: project.index.working.read("FROM documents")):
-        with pytest.raises(OtherVersionError, match=REMEDY):
-            use_it()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from markdown import Markdown
 
-from graphrag_assets.assets.reporting import markdown_table
+from graphrag_assets.assets.stages import markdown_table
 from graphrag_assets.query.results import Answer, answer_to_markdown
 from graphrag_assets.runtime.outgoing import as_markdown, literal_markdown, safe_markdown
 

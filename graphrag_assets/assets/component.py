@@ -17,7 +17,7 @@ from graphrag_assets.settings import Settings
 
 _OF_THE_FILE_ALONE = (
     *("chat_model", "chat_base_url", "extraction_model", "method", "claims", "model_parameters"),
-    *("embedding_model", "embedding_base_url", "chunking", "chunk_size", "text_unit_context"),
+    *("embedding_model", "embedding_base_url", "chunking", "chunk_size"),
 )
 """Settings for which the environment does not count, which may be that of another index."""
 _FIELDS = {"data", "input", "automation"}

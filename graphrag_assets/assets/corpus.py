@@ -18,7 +18,6 @@ from pydantic import Field
 from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.assets import index_batch as stage
-from graphrag_assets.assets.asset_checks import report_up_to_date
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import (
     BATCH_ASSETS,
@@ -29,11 +28,10 @@ from graphrag_assets.assets.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.assets.reporting import Metadata, table_metadata, usage_metadata
 from graphrag_assets.assets.resources import masked, needs, open_index
 from graphrag_assets.assets.scan import Which, retry_given_up, scan, scan_input
 from graphrag_assets.assets.stage import Run, Stage, StageResult
-from graphrag_assets.assets.stages import asset_spec
+from graphrag_assets.assets.stages import Metadata, asset_spec, report_up_to_date, table_metadata, usage_metadata
 from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors

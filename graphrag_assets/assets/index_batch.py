@@ -122,7 +122,6 @@ def deciding_options(settings: Settings, models: IndexingModels) -> dict[str, st
         **asdict(load_options(settings)),
         **{f"chunk_{name}": value for name, value in asdict(chunk_options(settings)).items()},
         "extractor": models.extractor,
-        "text_unit_context": settings.text_unit_context,
         "metadata_columns": settings.metadata_column_list,
         "corpus_version": CORPUS_VERSION,
     }
@@ -235,9 +234,9 @@ def read_batch(
     settings: Settings, batch: str, files: Iterable[SourceFile]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the documents of a batch, its text units and its errors, see `read_corpus`."""
-    load, chunk, with_contexts = load_options(settings), chunk_options(settings), settings.text_unit_context != "none"
+    load, chunk = load_options(settings), chunk_options(settings)
     with conversion_process(ConversionLimits()) as convert:
-        return read_corpus(batch, files, load, chunk, convert, with_contexts, settings.metadata_column_list)
+        return read_corpus(batch, files, load, chunk, convert, settings.metadata_column_list)
 
 
 def stored_facts(index: Index, batch: str, sources: Sequence[str], models: IndexingModels) -> KnownFacts:

@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.assets.asset_checks import report_up_to_date
 from graphrag_assets.assets.index import Index, models_for
 from graphrag_assets.assets.index_batch import ask_about_batch, same_on_all_machines
 from graphrag_assets.assets.index_names import (
@@ -19,9 +18,9 @@ from graphrag_assets.assets.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.assets.reporting import usage_metadata
 from graphrag_assets.assets.resources import masked, needs, open_index
 from graphrag_assets.assets.scan import scan
+from graphrag_assets.assets.stages import report_up_to_date, usage_metadata
 from graphrag_assets.store.prompt_profiles import profile_of
 from graphrag_assets.store.publications import roll_back
 

@@ -139,9 +139,7 @@ class IndexingTasks:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         options, columns = self.extraction, self.settings.metadata_column_list
         names = (PROMPT, TOGETHER, MORE)
-        unplaced = ["unplaced"] if self.settings.text_unit_context == "none" else []
-        more = (*([columns] if columns else []), *unplaced)
-        by_model = self._fingerprint(names, options, *more)
+        by_model = self._fingerprint(names, options, *([columns] if columns else []))
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
 
     @property
@@ -215,8 +213,6 @@ class IndexingTasks:
         return first_request(model, unit.text, options, *where, self._place(unit))
 
     def _place(self, unit: TextUnit) -> str:
-        if self.settings.text_unit_context == "none":
-            return ""
         return place_line(unit.headings, unit.text, unit.document_date)
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:

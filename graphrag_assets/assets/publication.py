@@ -14,12 +14,10 @@ from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index, exclusive, ledger_entries
 from graphrag_assets.assets.scan import Scan, present_inputs
 from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
-from graphrag_assets.contracts.records import OF_READ_TEXT, problems_in_words
 from graphrag_assets.errors import CheckError, StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map, in_markdown
 from graphrag_assets.pipeline.layout import layout
-from graphrag_assets.runtime.outgoing import as_markdown, listed
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import REFRESHED, inputs_of, record_inputs, recorded_inputs, stages_behind, trim_runs
 from graphrag_assets.store.decisions import read_decisions
@@ -121,9 +119,6 @@ def up_to_date(index: Index, scanned: Scan) -> Publication | None:
     return intact_publication(index.working, index.settings.index_folder)
 
 
-_SKIPPED_SHOWN = 3
-
-
 def _compute(run: Run) -> StageResult:
     index = run.index
     published = update_publication(index, run.run_id)
@@ -138,16 +133,15 @@ _COUNTED = ("documents", "text_units", "entities", "relationships", "covariates"
 
 def _metadata(published: Publication, index: Index) -> dict[str, Any]:
     """Metadata of the publication: what changed, where it is, how large, its map."""
-    entities, relationships, members, problems = index.working.read_all(
+    entities, relationships, members = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
-        "SELECT stage, source, error FROM index_errors ORDER BY ALL",
     )
     drawn = entities.sort("degree", "title", descending=[True, False]).head(MAX_ENTITIES)
     positions = layout(drawn, members, relationships)
     return {
-        "summary": Markdown(_summary(published, index, problems)),
+        "summary": Markdown(_summary(published, index)),
         "map": Markdown(in_markdown(graph_map(entities, relationships, members, positions), "The map of the graph")),
         "publication": published.number,
         "new": published.is_new,
@@ -157,8 +151,8 @@ def _metadata(published: Publication, index: Index) -> dict[str, Any]:
     }
 
 
-def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> str:
-    """Return what differs from the publication before, and what was skipped, in Markdown."""
+def _summary(published: Publication, index: Index) -> str:
+    """Return what differs from the publication before, in Markdown."""
     folder = index.settings.index_folder
     before = [number for number in kept_publications(folder) if number < published.number]
     lines = [state_in_words(folder, published.number, published.is_new)]
@@ -167,11 +161,6 @@ def _summary(published: Publication, index: Index, problems: pl.DataFrame) -> st
             counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
             kinds = counts["what"].unique(maintain_order=True)
             lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
-    if problems.height:
-        skipped = problems.filter(~pl.col("stage").is_in(OF_READ_TEXT)).select("source", "error").iter_rows()
-        named = listed([as_markdown(f"{source}: {error}") for source, error in skipped], _SKIPPED_SHOWN, "; ")
-        what = ": ".join(filter(None, (problems_in_words(problems["stage"]), named)))
-        lines.append(f"- {what}. Remedies: checks of `batch_state`, table `index_errors`.")
     return "\n".join(lines)
 
 

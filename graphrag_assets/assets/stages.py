@@ -1,26 +1,33 @@
-"""`asset_of` makes the assets of a stage from its description. The stages are in the modules of their steps."""
+"""What Dagster runs and shows of a stage: `asset_of` makes its assets; their metadata; the checks that run in its step.
+
+The stages are in the modules of their steps. A check runs in the step that writes the last of the tables it reads.
+"""
 
 import inspect
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import dagster as dg
+import polars as pl
 
-from graphrag_assets.assets.asset_checks import check_results, check_specs
-from graphrag_assets.assets.index_names import ASSETS, IndexNames
-from graphrag_assets.assets.reporting import stage_metadata
+from graphrag_assets.assets.checks import CHECKS, UP_TO_DATE, offending_rows, out_of_date
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_names import ASSET_OF, ASSETS, BATCH_ASSETS, BATCH_STATE, IndexNames
 from graphrag_assets.assets.resources import masked, needs, open_index
-from graphrag_assets.assets.stage import Run, Stage
+from graphrag_assets.assets.scan import Scan
+from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
+from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.runtime.outgoing import as_markdown, listed, shown
 from graphrag_assets.store import schema
+from graphrag_assets.store.batches import UsageByTask
+from graphrag_assets.store.index_database import Changes
+from graphrag_assets.store.index_files import current_number
+from graphrag_assets.store.invariants import Check
 
 _TABLES = {table.name: table for table in (*schema.BATCH_TABLES, schema.BATCH_STATE, *schema.GLOBAL_TABLES)}
-_COSTS = {"graphrag/cost": "model-calls"}
-"""The tag of assets that may cost money: the UI filters by it."""
-_MADE_BY_MODELS = {"text_units", "entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"}
-_MADE_BY_MODELS |= {"community_reports", "embeddings"}
 _DESCRIPTIONS = {
-    "documents": "An unreadable file or row stops no other: the metadata list it, with its remedy.",
+    "documents": "An unreadable file or row stops no other: the check no_input_is_skipped shows it, with its remedy.",
     "text_units": "Every citation leads to one, and by its span to characters of the document.",
     "entity_mentions": "They change only with the text, the prompt or the model. Most of a model's cost is here.",
     "relationship_mentions": "Extracted in the same step as entity_mentions.",
@@ -93,8 +100,157 @@ def asset_spec(names: IndexNames, name: str, group: str, deps: tuple[str, ...], 
         group_name=names.group_name(group),
         code_version=version,
         description=description,
-        tags=_COSTS if name in _MADE_BY_MODELS else {},
         kinds={"duckdb"},
         skippable=True,
         metadata=metadata,
     )
+
+
+PREVIEW_ROWS = 5
+PREVIEW_CHARACTERS = 80
+REMEDY_CHARACTERS = 400  # errors and remedies are read in full
+# The event log is permanent: text of documents stays out of it.
+_PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
+_PRIVATE |= {"findings", "rating_explanation", "vector"}
+_PARTITIONED = {table.name for table in schema.BATCH_TABLES}
+_USAGE = Usage().as_dict()
+_PREVIEWED = (
+    *("kind", "title", "type", "degree", "frequency", "rank", "size", "level", "source", "target", "weight"),
+    *("subject_id", "object_id", "status", "language", "n_tokens", "model"),
+)
+"""Columns of a preview: not hashes, lists, or what documents say."""
+Metadata = dict[str, dict[str, Any]]
+"""Metadata of materializations, by asset."""
+
+
+def table_metadata(name: str, changes: Changes, seconds: float, preview: pl.DataFrame, **more: Any) -> dict[str, Any]:
+    """Metadata of the materialized table `name`: rows, changed rows, seconds, a preview without document text.
+
+    The same numbers are there each time, so that the UI plots them over time.
+    """
+    rows = "dagster/partition_row_count" if name in _PARTITIONED else "dagster/row_count"
+    metadata: dict[str, Any] = {
+        rows: changes.rows,
+        "rows_inserted": changes.inserted,
+        "rows_deleted": changes.deleted,
+        "seconds": round(seconds, 2),
+        **more,
+    }
+    if preview.height:
+        columns = preview.select(column for column in _PREVIEWED if column in preview.columns)
+        metadata["preview"] = dg.MetadataValue.md(markdown_table(columns))
+    return metadata
+
+
+def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadata:
+    """Metadata of the assets of a stage, which took `seconds`."""
+    metadata = {name: dict(result.more.get(name, {})) for name in stage.assets}
+    metadata[next(iter(metadata))] |= usage_metadata(result.usage)
+    for name, more in metadata.items():
+        for key, value in more.items():
+            if isinstance(value, Markdown):
+                more[key] = dg.MetadataValue.md(value)
+        if name in result.previews:
+            metadata[name] = table_metadata(name, result.changes[name], seconds, result.previews[name], **more)
+        else:
+            more["seconds"] = round(seconds, 2)
+    return metadata
+
+
+def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
+    """Return the first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
+    part = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
+    texts = [["" if value is None else str(value) for value in row] for row in part.iter_rows()]
+    lines = [part.columns, ["---"] * part.width, *([as_markdown(cut(text, width)) for text in row] for row in texts)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text of at most `width` characters, without secrets: they are masked before one is cut in two."""
+    masked = shown(text)
+    return masked if len(masked) <= width else masked[: width - 1] + "…"
+
+
+def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:
+    """Sum of model calls as numbers the UI plots, and by task as a table; nothing if there were none."""
+    if not by_task:
+        return {}
+    numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
+    table = pl.DataFrame([{"task": task, **sums} for task, sums in by_task.items()])
+    return {**numbers, "llm/by_task": dg.MetadataValue.md(markdown_table(table, table.height))}
+
+
+SAMPLE_ROWS = 20
+
+
+def read_by(check: Check) -> set[str]:
+    """Return the assets whose tables a check reads."""
+    assets = {ASSET_OF[table] for table in check.reads if table in ASSET_OF}
+    return assets | ({BATCH_STATE} if assets & {*BATCH_ASSETS} or "index_errors" in check.reads else set())
+
+
+def asset_of_check(check: Check) -> str:
+    """Return the asset that shows a check: the last one whose tables it reads, in whose step it runs."""
+    return max({ASSET_OF[check.asset], *read_by(check)}, key=ASSETS.index)
+
+
+def check_key(names: IndexNames, check: Check) -> dg.AssetCheckKey:
+    """Return the key of a check."""
+    return dg.AssetCheckKey(names.key(asset_of_check(check)), check.name)
+
+
+def check_specs(names: IndexNames, assets: Iterable[str]) -> list[dg.AssetCheckSpec]:
+    """Return the checks that run in the step of these assets, after it has written them."""
+    return [
+        dg.AssetCheckSpec(check.name, asset=names.key(asset), blocking=check.blocking, description=check.statement)
+        for check in CHECKS
+        if (asset := asset_of_check(check)) in assets
+    ]
+
+
+def check_results(names: IndexNames, selected: Collection[str], index: Index) -> Iterator[dg.AssetCheckResult]:
+    """Yield the results of the checks with these names."""
+    checks = [check for check in CHECKS if check.name in selected]
+    for check, rows in zip(checks, offending_rows(checks, index), strict=True):
+        yield dg.AssetCheckResult(
+            check_name=check.name,
+            asset_key=names.key(asset_of_check(check)),
+            passed=rows.is_empty(),
+            severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+            description=check.statement if rows.is_empty() else _problem(check, rows),
+            metadata=_metadata(names, check, rows),
+        )
+
+
+def _problem(check: Check, rows: pl.DataFrame) -> str:
+    """Return the first row that contradicts the statement of a check."""
+    first = "; ".join(str(value) for value in rows.row(0) if value not in (None, ""))
+    more = f" And {rows.height - 1} more." if rows.height > 1 else ""
+    return f"Not so: {check.statement} {cut(first, REMEDY_CHARACTERS).rstrip('.')}.{more}"
+
+
+def _metadata(names: IndexNames, check: Check, rows: pl.DataFrame) -> dict[str, Any]:
+    if rows.is_empty():
+        return {"offending_rows": 0}
+    sample = dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS, REMEDY_CHARACTERS))
+    return {"offending_rows": rows.height, "remedy": names.in_words(check.remedy), "sample": sample}
+
+
+def report_up_to_date(names: IndexNames, instance: dg.DagsterInstance, index: Index, scanned: Scan) -> None:
+    """Report the check publication_is_up_to_date without a run of it, once there is a publication."""
+    if not current_number(index.settings.index_folder):
+        return
+    rows = out_of_date(index, scanned)
+    batches = rows.filter(pl.col("batch") != "")["batch"].to_list()
+    said = [f"Not in the publication yet: {listed(batches)}. Launch the job update_index."] if batches else []
+    said += rows.filter(pl.col("batch") == "")["problem"].to_list()
+    evaluation = dg.AssetCheckEvaluation(
+        names.key(UP_TO_DATE.asset),
+        UP_TO_DATE.name,
+        passed=rows.is_empty(),
+        severity=dg.AssetCheckSeverity.WARN,
+        description=names.in_words(" ".join(said)) or UP_TO_DATE.statement,
+        metadata=_metadata(names, UP_TO_DATE, rows),
+        blocking=False,
+    )
+    instance.report_runless_asset_event(evaluation)

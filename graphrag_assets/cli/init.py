@@ -106,7 +106,7 @@ def _translation(path: Path) -> Translation:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dev(arguments: tuple[str, ...]) -> None:
     """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
-    from graphrag_assets.assets.dagster_home import make_home  # imports Dagster
+    from graphrag_assets.assets.run_in_process import make_home  # imports Dagster
 
     home = make_home(Settings.load())
     os.environ["DAGSTER_HOME"] = str(home)

@@ -58,20 +58,18 @@ def read_corpus(
     load: LoadOptions,
     chunk: ChunkOptions,
     convert: Converter,
-    with_contexts: bool = True,
     metadata_columns: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the batch's documents, its text units (not extracted yet), and its errors.
 
-    The context of a text unit is the title and headings it stands under, and the metadata of its document; empty when
-    `with_contexts` is false.
+    The context of a text unit is the title and headings it stands under, and the metadata of its document.
     """
     documents, errors = load_documents(batch, files, load, convert)
     text_units = chunk_documents(documents, chunk)
     titled = described(documents, metadata_columns)
     outlines = outlines_of(titled)
     headings = unit_headings(titled, outlines, text_units)
-    context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
+    context = heading_contexts(titled, outlines, text_units)
     text_units = unit_places(titled, text_units)
     return documents, text_units.with_columns(headings, context, extractor=pl.lit(None, pl.String)), errors
 

@@ -6,10 +6,9 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from graphrag_assets.assets.asset_checks import check_key
 from graphrag_assets.assets.checks import CHECKS, failed_blocking_checks, offending_rows
 from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.assets.reporting import markdown_table
+from graphrag_assets.assets.stages import check_key, markdown_table
 from graphrag_assets.store.invariants import Check
 from tests.conftest import Project
 

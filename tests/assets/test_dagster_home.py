@@ -4,8 +4,8 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.assets import run_in_process
-from graphrag_assets.assets.dagster_home import dagster_instance, make_home
 from graphrag_assets.assets.index_names import BATCH_ASSETS, GLOBAL_ASSETS
+from graphrag_assets.assets.run_in_process import dagster_instance, make_home
 from graphrag_assets.errors import SettingsError
 from tests.assets.test_versions import unsynced
 

@@ -4,10 +4,10 @@ import sys
 import dagster as dg
 import pytest
 
-from graphrag_assets.assets.asset_checks import check_key, read_by
 from graphrag_assets.assets.checks import CHECKS
 from graphrag_assets.assets.index_definitions import STAGES
 from graphrag_assets.assets.index_names import ASSETS, IndexNames
+from graphrag_assets.assets.stages import check_key, read_by
 from graphrag_assets.definitions import defs
 from graphrag_assets.store import schema
 

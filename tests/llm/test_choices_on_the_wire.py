@@ -86,7 +86,6 @@ def test_a_community_of_two_has_a_report_without_a_request(lab):
         ({"claim_description": "losses of money"}, ["extractor"]),
         ({"claim_description": "losses of money", "claims": "off"}, []),
         ({"relationship_types": "PART_OF, laid by"}, ["extractor"]),
-        ({"text_unit_context": "none"}, ["extractor"]),
         ({"language": "Welsh"}, ["extractor", "summarizer", "reporter"]),
     ],
 )

@@ -5,8 +5,8 @@ import polars as pl
 
 from graphrag_assets.assets.index_names import PREVIEW_COST, IndexNames
 from graphrag_assets.assets.jobs import job_of
-from graphrag_assets.assets.reporting import markdown_table
 from graphrag_assets.assets.resources import masked, needs, open_index
+from graphrag_assets.assets.stages import markdown_table
 from graphrag_assets.runtime.outgoing import as_markdown
 
 

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from graphrag_assets.assets.index_names import EVALUATE, PUBLICATION, IndexNames
 from graphrag_assets.assets.jobs import job_of
-from graphrag_assets.assets.reporting import REMEDY_CHARACTERS, markdown_table
 from graphrag_assets.assets.resources import masked, needs, open_index
+from graphrag_assets.assets.stages import REMEDY_CHARACTERS, markdown_table
 from graphrag_assets.errors import GraphRAGError, OtherVersionError
 from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
 from graphrag_assets.extras.evaluation.gate import MAX_LOSS, MAX_P, compare

@@ -287,6 +287,9 @@ class Settings(BaseSettings):
                     )
         return json.loads(json.dumps(parameters, sort_keys=True))  # fingerprints hold for them in any order
 
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())  # parameters are a mapping, which has no hash
+
     @classmethod
     def load(cls, **overrides: Any) -> "Settings":
         """Return Settings from the environment, with `overrides` on top.

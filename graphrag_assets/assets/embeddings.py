@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -20,6 +19,7 @@ from graphrag_assets.assets.index import Index, exclusive
 from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import EMBED
+from graphrag_assets.errors import StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.pipeline.embedding_texts import texts_of
@@ -103,24 +103,11 @@ FROM candidates FULL JOIN decided d
 """
 
 
-class _Embedded(NamedTuple):
-    """Changes by part, vectors of the last part, rows that have none (fingerprint, id, error), number of texts."""
-
-    by_part: list[dict[str, Changes]]
-    frame: pl.DataFrame
-    without: pl.DataFrame
-    n_embedded: int
-
-
-class _OtherSizeError(Exception):
-    """The model returns vectors of another size than those of the index."""
-
-
 @exclusive("embed_texts")
 def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 
-    The frame of the result has the vectors of the last part. Without an embedding model, all vectors are removed.
+    Without an embedding model, all vectors are removed.
     """
     started = time.monotonic()
     ((kept_model,),) = index.working.read("SELECT max(model) FROM embeddings").rows()
@@ -128,13 +115,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Stag
         log.warning(
             "The embedding model changed from %s to %s: embedding all texts again.", kept_model, models.embedding_model
         )
-    try:
-        by_part, frame, without, n_embedded = _embed(index, models)
-    except _OtherSizeError as other:
-        log.warning("%s %s: embedding all texts again.", models.embedding_model, other)
-        with index.working.transaction() as connection:
-            connection.execute("DELETE FROM embeddings")
-        by_part, frame, without, n_embedded = _embed(index, models)
+    by_part, without, n_embedded = _embed(index, models)
     with index.working.transaction() as connection:
         n_rows = one_value(connection, "SELECT count(*) FROM embeddings")
         changes = {"embeddings": replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)}
@@ -144,7 +125,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Stag
         record_inputs(connection, REFUSED, refused, run_id)
         record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
     more = {"embedded": n_embedded} | ({} if models.embedding_model else {"note": NO_MODEL})
-    return StageResult({"embeddings": frame}, changes, used, {"embeddings": more})
+    return StageResult({}, changes, used, {"embeddings": more})
 
 
 def _compute(run: Run) -> StageResult:
@@ -153,12 +134,13 @@ def _compute(run: Run) -> StageResult:
     return result
 
 
-def _embed(index: Index, models: IndexingModels) -> _Embedded:
-    frame = none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
+def _embed(index: Index, models: IndexingModels) -> tuple[list[dict[str, Changes]], pl.DataFrame, int]:
+    """Return the changes by part, the rows that have no vector (fingerprint, id, error), and the number of texts."""
+    none = pl.DataFrame(schema=polars_schema(schema.EMBEDDINGS))
     by_part, without, n_embedded = [], [pl.DataFrame(schema=_WITHOUT)], 0
     if not models.embedding_model:
         with index.working.transaction() as connection:
-            return _Embedded([{"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}], none, without[0], 0)
+            return [{"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}], without[0], 0
     made_with = literal(stable_id("embeddings", CODE_VERSION, models.embedding_model))
     for kinds, query in _ROWS.items():
         rows = f"SELECT *, md5(row({made_with}, kind, title, text, members)::VARCHAR) AS fingerprint FROM ({query})"
@@ -178,7 +160,7 @@ def _embed(index: Index, models: IndexingModels) -> _Embedded:
             by_part.append({"embeddings": changes})
             without.append(failed)
             n_embedded += n
-    return _Embedded(by_part, frame, pl.concat(without), n_embedded)
+    return by_part, pl.concat(without), n_embedded
 
 
 def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame, int]:
@@ -189,7 +171,12 @@ def _made(index: Index, models: IndexingModels, rows: str, ids: pl.Series) -> tu
     vectors = models.embed(list(distinct))
     for (size,) in index.working.read(_SIZE, {"model": models.embedding_model}).iter_rows():
         if distinct and vectors.shape[1] != size:
-            raise _OtherSizeError(f"returns vectors of {vectors.shape[1]} numbers, those of the index have {size}")
+            with index.working.transaction() as connection:
+                connection.execute("DELETE FROM embeddings")
+            raise StoreError(
+                f"{models.embedding_model} returns vectors of {vectors.shape[1]} numbers, and those of the index had "
+                f"{size}: they are removed. Run `graphrag-assets index` again, to embed all texts."
+            )
     members = [[member["id"] for member in row or ()] for row in wanted["members"].to_list()]
     among = {"ids": list({member for row in members for member in row})}
     stored = index.working.read(f"SELECT id, vector FROM embeddings WHERE {_AMONG}", among)

@@ -26,7 +26,7 @@ from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import BATCH_STATE, PUBLICATION, UPDATE_INDEX, IndexNames
 from graphrag_assets.assets.scan import Which
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.runtime.interruption import raise_if_interrupted, was_interrupted
+from graphrag_assets.runtime.interruption import first_signal, raise_if_interrupted
 from graphrag_assets.settings import Settings
 
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -66,7 +66,7 @@ def update_index(index: Index, batches: Sequence[str], on_event: OnEvent) -> Upd
         fail_dead_runs(names, instance)
 
         def tell(event: dg.DagsterEvent) -> None:
-            run = instance.get_run_by_id(run_id) if event.is_step_failure and was_interrupted() else None
+            run = instance.get_run_by_id(run_id) if event.is_step_failure and first_signal() else None
             if run:  # Dagster would call it a failure
                 instance.report_run_canceling(run)
             on_event(event)

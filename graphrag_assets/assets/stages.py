@@ -150,8 +150,9 @@ def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadat
         for key, value in more.items():
             if isinstance(value, Markdown):
                 more[key] = dg.MetadataValue.md(value)
-        if name in result.previews:
-            metadata[name] = table_metadata(name, result.changes[name], seconds, result.previews[name], **more)
+        if name in result.changes:
+            preview = result.previews.get(name, pl.DataFrame())
+            metadata[name] = table_metadata(name, result.changes[name], seconds, preview, **more)
         else:
             more["seconds"] = round(seconds, 2)
     return metadata

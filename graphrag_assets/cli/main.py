@@ -10,7 +10,7 @@ from rich.text import Text
 from graphrag_assets import __version__
 from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.errors import GraphRAGError, masked_errors
-from graphrag_assets.runtime.interruption import signals_noted
+from graphrag_assets.runtime.interruption import first_signal, signals_noted
 from graphrag_assets.runtime.tracing import annotate, span, start_tracing
 from graphrag_assets.settings import unknown_variables
 
@@ -104,7 +104,7 @@ class _Commands(click.Group):
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> object:
-        with signals_noted() as signals:
+        with signals_noted():
             try:
                 with masked_errors(), warnings_shown():
                     for warning in unknown_variables():
@@ -114,7 +114,7 @@ class _Commands(click.Group):
                         return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:
                 # Python makes a RuntimeError of an interrupt while a class is created, as an import does.
-                signal_number = signals and signals.first
+                signal_number = first_signal()
                 if signal_number or isinstance(error, KeyboardInterrupt):
                     message = "Interrupted. What was committed stays; the next run continues from there."
                     Console(stderr=True).print(message)

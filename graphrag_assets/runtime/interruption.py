@@ -13,34 +13,18 @@ from typing import Protocol
 
 from graphrag_assets.errors import QueryError
 
-
-class Signals:
-    """The signals that this process has received, whatever the handlers of libraries have made of them."""
-
-    def __init__(self, numbers: socket.socket):
-        self._numbers = numbers
-        self._first: int | None = None
-
-    @property
-    def first(self) -> int | None:
-        """The number of the first signal; None if there was none."""
-        if self._first is None:
-            with contextlib.suppress(BlockingIOError):
-                self._first = self._numbers.recv(1)[0]
-        return self._first
-
-
-_noting: list[Signals] = []
+_noting: list[socket.socket] = []
+"""Has the numbers of the signals, whatever the handlers of libraries have made of them."""
 
 
 @contextlib.contextmanager
-def signals_noted() -> Iterator[Signals | None]:
-    """Note signals, and let SIGTERM interrupt as Ctrl-C does; None outside of the main thread, which gets no signals.
+def signals_noted() -> Iterator[None]:
+    """Note signals, and let SIGTERM interrupt as Ctrl-C does. Outside of the main thread, which gets none, do nothing.
 
     Dagster replaces the handlers during a run, treats both signals alike, and drops one that arrives between two steps.
     """
     if _noting or threading.current_thread() is not threading.main_thread():
-        yield _noting[0] if _noting else None
+        yield
         return
     reader, writer = socket.socketpair()
     with reader, writer:
@@ -48,23 +32,25 @@ def signals_noted() -> Iterator[Signals | None]:
         writer.setblocking(False)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-        _noting.append(Signals(reader))
+        _noting.append(reader)
         try:
-            yield _noting[0]
+            yield
         finally:
             _noting.clear()
             signal.set_wakeup_fd(wakeup)
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def was_interrupted() -> bool:
-    """Whether a signal was noted."""
-    return bool(_noting) and _noting[0].first is not None
+def first_signal() -> int | None:
+    """Return the number of the first signal that was noted; None if there was none."""
+    with contextlib.suppress(BlockingIOError):
+        return _noting[0].recv(1, socket.MSG_PEEK)[0] if _noting else None
+    return None
 
 
 def raise_if_interrupted() -> None:
     """Raise KeyboardInterrupt if a signal was noted."""
-    if was_interrupted():
+    if first_signal():
         raise KeyboardInterrupt("A signal ended the work.")
 
 

@@ -13,6 +13,7 @@ from graphrag_assets.assets.embeddings import update_embeddings
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.scan import retry_given_up
 from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.errors import StoreError
 from tests.comparison import SENTENCES
 
 ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
@@ -84,13 +85,14 @@ def test_vectors_made_in_parts_equal_those_made_in_one_also_after_a_crash(index,
     assert_frame_equal(index.working.read(ROWS), in_one, abs_tol=1e-6)
 
 
-def test_a_model_with_vectors_of_another_length_embeds_all_parts_again(index, monkeypatch) -> None:
+def test_a_model_with_vectors_of_another_length_embeds_all_texts_in_the_next_run(index) -> None:
     embedded = index.working.read("SELECT kind, id FROM embeddings ORDER BY ALL")
     with index.working.transaction() as connection:
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
-    monkeypatch.setattr(embeddings, "ROWS_PER_PART", 5)
     shorter = replace(index.models(), embed=lambda texts: index.models().embed(texts)[:, :100])
-    update_embeddings(index, shorter, "parts")
+    with pytest.raises(StoreError, match="of 100 numbers, and those of the index had 384: they are removed"):
+        update_embeddings(index, shorter, "refused")
+    update_embeddings(index, shorter, "again")
     assert index.working.read("SELECT kind, id FROM embeddings WHERE len(vector) = 100 ORDER BY ALL").equals(embedded)
     assert index.working.read(ROWS).height == embedded.height
 

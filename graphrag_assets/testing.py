@@ -97,13 +97,8 @@ def _write(documents: Mapping[str, str], folder: Path) -> None:
         raise InputError("There are no texts to index.")
     for name, text in documents.items():
         file = folder / (name if Path(name).suffix else f"{name}.txt")
-        try:
-            if not file.resolve().is_relative_to(folder.resolve()) or file.exists():
-                raise InputError(f"The name {name!r} is outside the input folder, or that of another text.")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise InputError(f"The text {name!r} cannot be a file: {error}") from error
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
 
 def _check_all_indexed(index: Index, folder: Path) -> None:

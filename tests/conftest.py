@@ -116,11 +116,6 @@ class Project(IndexFolder):
 
     instance: dg.DagsterInstance
 
-    @property
-    def resources(self) -> dict[str, object]:
-        """What a sensor of this index is given."""
-        return {"index": self.index}
-
     def known_batches(self, found: Scan) -> Sequence[str]:
         """All registered batches; those of the scan are registered before."""
         self.instance.add_dynamic_partitions("document_batches", found.batches)

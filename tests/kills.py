@@ -89,17 +89,3 @@ def unstored(requests: list[Request], before: set[tuple[str, str]], after: set[t
 
 def embedding_key(text: str) -> str:
     return key_of("embedding", "openai", "test-embedding", {}, text)
-
-
-def sent_twice(requests: list[Request]) -> list[str]:
-    """Requests repeated after their answer had arrived: messages of a chat, single texts of embeddings."""
-    again, answered = [], dict[str, float]()
-    starts = [request.at for request in requests]
-    on_its_way = 1 + (max(starts) - min(starts)) / 10  # from the server to the ledger: longer on a busy machine
-    for request in sorted(requests, key=lambda request: request.at):
-        texts = request.body.get("input") or [str((request.body["messages"], request.task))]
-        for text in texts:
-            if answered.get(text, float("inf")) + on_its_way < request.at:
-                again.append(text)
-            answered[text] = min(request.answered, answered.get(text, float("inf")))
-    return again

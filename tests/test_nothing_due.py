@@ -60,10 +60,6 @@ def edit_decision(project, _):
         decisions[made.key] = made
 
 
-def name_that_is_no_batch(project, _):
-    project.write("a\nb.txt", TEXT)
-
-
 def other_cluster_size(_, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_CLUSTER_SIZE", "3")
 
@@ -81,14 +77,10 @@ def stage_run_alone(project, _):
     "change",
     [
         edit_decision,
-        name_that_is_no_batch,
         other_cluster_size,
         damaged_publication,
         stage_run_alone,
-        lambda project, _: project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n"),
-        lambda project, _: (project.input / "one" / "a.txt").unlink(),
     ],
-    ids=lambda change: change.__name__.strip("<>"),
 )
 def test_what_makes_a_run_due_and_that_the_run_ends_it(done, monkeypatch, change):
     before = runs(done)

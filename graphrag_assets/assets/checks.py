@@ -91,16 +91,10 @@ def out_of_date(index: Index, scanned: Scan) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
 
 
-_SKIPPED = """
-SELECT batch, source, row_number, error, hint FROM index_errors
-WHERE stage NOT IN (SELECT unnest($stages)) ORDER BY ALL
-"""
-
-
-def _skipped(index: Index) -> pl.DataFrame:
-    return index.working.read(_SKIPPED, {"stages": list(OF_READ_TEXT)})
-
-
+_READ_BY_REPORTS = (
+    *("documents", "text_units", "covariates", "numbers", "entity_aliases", "entities", "relationships"),
+    *("communities", "community_members", "community_reports"),
+)
 UP_TO_DATE = Check(
     "publication_is_up_to_date",
     "publication",
@@ -118,7 +112,7 @@ CHECKS = (
         ("index_errors",),
         False,
         "Every file and row of the input folder was read.",
-        _skipped,
+        f"SELECT batch, source, row_number, error, hint FROM index_errors WHERE stage NOT IN {tuple(OF_READ_TEXT)}",
         "Follow the hint of each row, then launch the job update_index.",
     ),
     Check(
@@ -142,18 +136,7 @@ CHECKS = (
     Check(
         "reports_are_current",
         "community_reports",
-        (
-            "documents",
-            "text_units",
-            "covariates",
-            "numbers",
-            "entity_aliases",
-            "entities",
-            "relationships",
-            "communities",
-            "community_members",
-            "community_reports",
-        ),
+        _READ_BY_REPORTS,
         True,
         "Every report was written from the present state of its community.",
         _stale,

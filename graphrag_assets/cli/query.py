@@ -1,17 +1,17 @@
 """`query`: ask the publication, find passages for a question, or questions that it answers."""
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 import polars as pl
 from rich.markdown import Markdown
 from rich.text import Text
 
-from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
-from graphrag_assets.cli.terminal import Console, write
+from graphrag_assets.cli.terminal import INDEX, Console, write
 from graphrag_assets.query import (
     METHODS,
     AnswerStream,
@@ -35,6 +35,23 @@ class _Method(click.Choice[str]):
         return f"{message} {_HINT.format(question=value if ' ' in value else '…')}"
 
 
+def _metadata(_: click.Context, option: click.Parameter, pairs: Sequence[str]) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not key or not separator:
+            raise click.BadParameter(f"{pair!r} must be KEY=VALUE, such as topic=standards.", param=option)
+        values.setdefault(key, []).append(value)
+    return values
+
+
+def _turns(_: click.Context, option: click.Parameter, file: TextIO | None) -> Any:
+    try:
+        return json.load(file) if file else None
+    except ValueError as error:
+        raise click.BadParameter(f"The file cannot be read as JSON: {error}", param=option) from None
+
+
 @click.command()
 @click.argument("method", type=_Method((*METHODS, "ask", "retrieve", "questions")))
 @click.argument("question", default="")
@@ -56,8 +73,33 @@ class _Method(click.Choice[str]):
     help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: names).",
 )
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
-@filtered
-@HISTORY
+@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
+@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
+@click.option(
+    "--filter",
+    "metadata",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_metadata,
+    help="Search documents with this value of their metadata only; several values of a key are alternatives.",
+)
+@click.option("--as-of", metavar="DATE", help="Search documents of this date or an earlier one only.")
+@click.option("--since", metavar="DATE", help="Search documents of this date or a later one only.")
+@click.option(
+    "--entity-type", "entity_types", multiple=True, help="Only entities of this type; may be given several times."
+)
+@click.option(
+    "--relationship-type",
+    "relationship_types",
+    multiple=True,
+    help="Only relationships of this type; may be given several times.",
+)
+@click.option(
+    "--history",
+    type=click.File(encoding="utf-8"),
+    callback=_turns,
+    help='JSON file with earlier turns: [{"role": "user", "content": "…"}, …].',
+)
 @click.option("--timeout", type=float, help="Timeout of the search in seconds.")
 @click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
@@ -89,16 +131,17 @@ def query(
     questions that the data answers: after QUESTION, or to begin with.
     """
     told = {"callbacks": _PrintsErrors()}
+    options = {name: value for name, value in others.items() if value not in (None, (), {}, [])}
     if method == "questions":
-        _print_questions(question, count or 5, path, search_options(**others) | told)
+        _print_questions(question, count or 5, path, options | told)
         return
     if not question:
         raise click.UsageError("Missing argument 'QUESTION'.")
     if method == "retrieve":
-        options = search_options(k=count, method=ranking, **others) | told
+        options |= {"method": ranking, **told, **({"k": count} if count else {})}
         _print_passages(GraphRAG(path).retrieve(question, **options), as_json)
         return
-    options = ({"dynamic": True} if dynamic else {}) | search_options(**others)
+    options |= {"dynamic": True} if dynamic else {}
     if hops is not None:  # an option of local search, and of the local searches of DRIFT
         options |= {"local": {"hops": hops}} if method == "drift" else {"hops": hops}
     console = Console()

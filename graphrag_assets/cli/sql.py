@@ -15,8 +15,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.terminal import Console, width_of, write
+from graphrag_assets.cli.terminal import INDEX, Console, width_of, write
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.publication_reader import CurrentPublication, Texts, check_text
 from graphrag_assets.store.schema import literal

@@ -7,8 +7,10 @@ import contextlib
 import logging
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+import click
 import rich.console
 from rich import box
 from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
@@ -18,6 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.runtime.outgoing import printable, shown
+
+INDEX = click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+"""The option of commands that read an index."""
 
 
 def write(text: str) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.settings import Settings
-from tests.kills import index_once, kill_and_rerun
-from tests.model_index import differences
+from tests.conftest import IndexFolder
+from tests.kills import kill_and_rerun
+from tests.model_index import ModelIndex, differences
 from tests.openai_server import running
 
 DOCUMENTS = {
@@ -25,11 +26,17 @@ def write(folder: Path, documents: dict[str, str]) -> Path:
 
 
 @pytest.mark.extended
-def test_killed_processes_repeat_only_in_flight_calls_and_leave_the_same_tables(tmp_path: Path) -> None:
+def test_killed_processes_repeat_only_in_flight_calls_and_leave_the_same_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     documents = write(tmp_path / "input", DOCUMENTS)
     with running(latency=0.1) as server:
-        clean, undisturbed, _ = index_once(server, tmp_path / "clean", documents)
+        clean = ModelIndex(tmp_path / "clean", server.url, documents)
+        for name, value in clean.environment.items():
+            monkeypatch.setenv(name, value)
+        IndexFolder(clean.folder).index_all()
+        undisturbed = len(server.requests)
         found = kill_and_rerun(server, tmp_path / "killed", documents, lambda _, sent: sent >= 5)
     assert found.killed == 1
-    assert not differences(clean, found.tables)
+    assert not differences(clean.tables(), found.tables)
     assert 0 <= found.extra(undisturbed) <= found.in_flight <= 2 * Settings().concurrency

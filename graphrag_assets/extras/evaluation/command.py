@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.terminal import Console, print_table, table_of, write
+from graphrag_assets.cli.terminal import INDEX, Console, print_table, table_of, write
 from graphrag_assets.extras.evaluation.evaluate import MAIN, Evaluation
 from graphrag_assets.extras.evaluation.evaluate import evaluate as evaluate_publication
 from graphrag_assets.extras.evaluation.questions import load_questions

@@ -12,8 +12,7 @@ from string import Template
 
 import click
 
-from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import INDEX, Console
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.content import Content, Limits, page_content
 from graphrag_assets.store.index_files import STABLE_NAME, replacing

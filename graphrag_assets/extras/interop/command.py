@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.terminal import Console, print_table, table_of
+from graphrag_assets.cli.terminal import INDEX, Console, print_table, table_of
 from graphrag_assets.extras.interop import exporter
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.interop.neo4j_export import PASSWORD, export_neo4j

@@ -6,8 +6,7 @@ from pathlib import Path
 import anyio
 import click
 
-from graphrag_assets.cli.shared_options import INDEX
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import INDEX, Console
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings, variable

@@ -66,10 +66,6 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
         communities = pl.DataFrame(connection.sql("FROM communities ORDER BY ALL"))
     more = {
-        "mean_size": communities["size"].mean() or 0.0,
-        "max_size": communities["size"].max() or 0,
-        "levels": communities["level"].n_unique(),
-        "entities_free_to_move": clustering.n_free,
         "modularity": clustering.modularity,
         "modularity_of_fresh_run": clustering.fresh_modularity,
         "clustered_from_scratch": int(clustering.is_fresh),

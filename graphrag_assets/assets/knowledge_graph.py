@@ -142,9 +142,8 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str) -> StageR
         replace_table(connection, schema.SUMMARIZED, summarized)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
     entities = frames[schema.ENTITIES].sort("degree", descending=True)
-    degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
     previews = {"entities": entities, "relationships": frames[schema.RELATIONSHIPS]}
-    return StageResult(previews, changes, used, {"entities": degrees})
+    return StageResult(previews, changes, used, {})
 
 
 def _compute(run: Run) -> StageResult:

@@ -127,10 +127,6 @@ def _compute(run: Run) -> StageResult:
     return StageResult({}, {}, {}, {"publication": _metadata(published, index)})
 
 
-_COUNTED = ("documents", "text_units", "entities", "relationships", "covariates", "communities", "community_reports")
-"""Tables whose rows are numbers of the publication."""
-
-
 def _metadata(published: Publication, index: Index) -> dict[str, Any]:
     """Metadata of the publication: what changed, where it is, how large, its map."""
     entities, relationships, members = index.working.read_all(
@@ -147,7 +143,6 @@ def _metadata(published: Publication, index: Index) -> dict[str, Any]:
         "new": published.is_new,
         "path": (index.settings.index_folder / STABLE_NAME).absolute(),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
-        **{f"rows/{name}": published.rows[name] for name in _COUNTED},
     }
 
 

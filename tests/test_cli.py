@@ -2,11 +2,8 @@
 
 import json
 
-import dagster as dg
 import pytest
 
-from graphrag_assets.assets import run_in_process
-from graphrag_assets.assets.run_in_process import dagster_instance
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -79,19 +76,6 @@ def test_status_counts_and_shows_what_was_skipped(project):
     assert row[-2] == "1"  # a file that was indexed is not counted
     assert "1 skipped, 1 other problem:" in status
     assert "malformed JSON: Unterminated string starting at column 10." in status
-
-
-@pytest.mark.extended
-def test_index_is_a_run_of_the_dagster_home(project, monkeypatch):
-    monkeypatch.setattr(run_in_process, "dagster_instance", dagster_instance)
-    home = project.root / "home"
-    home.mkdir()
-    project.write("one/a.txt", TEXT)
-    run_command("index", DAGSTER_HOME=str(home))
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        assert instance.get_dynamic_partitions("document_batches") == ["one"]
-        assert instance.get_latest_materialization_event(dg.AssetKey("publication")) is not None
-        assert [(run.job_name, run.status.value) for run in instance.get_runs()] == [("update_index", "SUCCESS")]
 
 
 @pytest.mark.long

@@ -3,7 +3,9 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -16,6 +18,9 @@ from graphrag_assets.settings import Settings, Use
 from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.index_files import current_number, publication_file
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm.backend import Check
 
 _SHOWN_ERRORS = 20
 
@@ -87,8 +92,8 @@ def doctor() -> None:
         console.say("No model is set: the embedded default needs none.")
         return
     print_table(console, table)
-    for error in errors:
-        console.say(error)
+    for line in errors:
+        console.say(line)
     if errors:
         sys.exit(1)
 
@@ -108,7 +113,12 @@ def _questions(settings: Settings) -> Iterator[tuple[str, str, Callable[[], str]
         tasks["query"] = ["questions"]
     if tasks or settings.embeds_remotely:
         from graphrag_assets.llm.backend import model_checks  # imports litellm
-        from graphrag_assets.llm.event_loop import wait_for
 
         for check in model_checks(settings, tasks):
-            yield ", ".join(check.tasks), check.options.where, lambda check=check: wait_for(check.ask()), check.usage
+            yield ", ".join(check.tasks), check.options.where, partial(_ask, check), check.usage
+
+
+def _ask(check: "Check") -> str:
+    from graphrag_assets.llm.event_loop import wait_for
+
+    return wait_for(check.ask())

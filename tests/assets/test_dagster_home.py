@@ -8,6 +8,7 @@ from graphrag_assets.assets.index_names import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.assets.run_in_process import dagster_instance, make_home
 from graphrag_assets.errors import SettingsError
 from tests.assets.test_versions import unsynced
+from tests.cli import run_command
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -21,14 +22,14 @@ def homeless(start_with, monkeypatch):
 
 
 @pytest.mark.extended
-def test_a_run_shows_what_a_new_home_does_not_know(homeless):
+def test_index_is_a_run_of_the_home_and_shows_what_a_new_one_does_not_know(homeless):
     """Such as that of an index copied without its home."""
+    run_command("index", "--all")
     home = make_home(homeless.index.settings)
     assert home == homeless.root / "dagster"
-    assert make_home(homeless.index.settings) == home  # and what is there stays
     with dagster_instance(home) as instance:
         homeless.instance = instance
-        homeless.run("update_index")
+        assert [(run.job_name, run.status.value) for run in instance.get_runs()] == [("update_index", "SUCCESS")]
         assert instance.get_dynamic_partitions("document_batches") == ["a", "b"]
         for asset in BATCH_ASSETS:
             assert instance.get_materialized_partitions(dg.AssetKey(asset)) == {"a", "b"}

@@ -38,5 +38,7 @@ def test_killed_processes_repeat_only_in_flight_calls_and_leave_the_same_tables(
         undisturbed = len(server.requests)
         found = kill_and_rerun(server, tmp_path / "killed", documents, lambda _, sent: sent >= 5)
     assert found.killed == 1
-    assert not differences(clean.tables(), found.tables)
+    ours, theirs = clean.tables(), found.tables
+    del ours["refresh_state"], theirs["refresh_state"]  # what a run of Dagster records
+    assert not differences(ours, theirs)
     assert 0 <= found.extra(undisturbed) <= found.in_flight <= 2 * Settings().concurrency

@@ -109,7 +109,7 @@ class _Commands(click.Group):
                 with masked_errors(), warnings_shown():
                     for warning in unknown_variables():
                         Console(stderr=True).say(f"Warning: {warning}")
-                    start_tracing(export_seconds=2)
+                    start_tracing()
                     with span("graphrag-assets"):
                         return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:

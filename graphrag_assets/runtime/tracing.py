@@ -16,17 +16,12 @@ Attributes = Mapping[str, str | int | float | bool]
 Annotate = Callable[[Attributes], None]
 """Adds attributes to a span."""
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
 _NAME = "graphrag_assets"
 _tracer = trace.get_tracer(_NAME)
 
 
-def start_tracing(export_seconds: float | None = None) -> None:
+def start_tracing() -> None:
     """Send the spans of this process to the endpoint, if one is set and the process has no tracer provider yet.
-
-    Args:
-        export_seconds: how long an export may take, and so the end of the process without a collector; a variable of
-            `_TIMEOUTS` prevails.
 
     Raises:
         SettingsError: an endpoint is set, and OpenTelemetry's SDK is not installed.
@@ -45,8 +40,7 @@ def start_tracing(export_seconds: float | None = None) -> None:
         return
     service = OTELResourceDetector().detect().attributes.get("service.name") or _NAME
     provider = TracerProvider(resource=Resource.create({"service.name": service}))
-    seconds = None if any(os.environ.get(name) for name in _TIMEOUTS) else export_seconds
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=seconds)))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
 
 

@@ -117,15 +117,9 @@ def models_for(
 ) -> IndexingModels:
     """Return the models that the settings select; `batch` and `run_id` are recorded in the ledger.
 
-    `profile` is added to the built-in prompts.
-
     Raises:
-        SettingsError: a file in the folder of prompts is no prompt, also while no model uses it.
+        SettingsError: a file in the folder of prompts is no prompt.
     """
-    if settings.prompts_dir or (settings.data / "prompts").exists():
-        from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
-
-        prompts_of(settings)
     models = embedded_models(settings)
     if settings.calls_models:
         from graphrag_assets.assets.model_tasks import with_models  # imports the clients of models

@@ -141,16 +141,9 @@ def _progress_lines(console: Console) -> Iterator[None]:
 
 
 def _summarize(
-    console: Console,
-    index: Index,
-    done: "Updated | None",
-    n_kept: int,
-    n_deleted: int,
-    seconds: float,
+    console: Console, index: Index, done: "Updated | None", n_kept: int, n_deleted: int, seconds: float
 ) -> None:
-    """Print the result: tables if anything changed, then a summary line, then the failures."""
-    if done and done.indexed:
-        _print_stages(console, index, done.run_id)
+    """Print the bill, a summary line, and the failures."""
     if done and (bill := _bill(index, done.run_id)):
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
@@ -172,20 +165,6 @@ def _summarize(
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {reason}"), soft_wrap=True)
     if done.not_published:
         console.say(done.not_published)
-
-
-def _print_stages(console: Console, index: Index, run_id: str) -> None:
-    stages = index.working.read(
-        "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
-        "round(sum(seconds), 1)::VARCHAR, round(n / sum(seconds))::BIGINT "
-        "FROM index_runs WHERE run_id = $run GROUP BY stage ORDER BY min(committed_at)",
-        {"run": run_id},
-    )
-    numbers = ("rows", "written", "removed", "seconds", "rows/s")
-    table = table_of("stage", numbers=numbers, title="what this run did")
-    for row in stages.iter_rows():
-        table.add_row(*map(_as_text, row))
-    print_table(console, table)
 
 
 def _bill(index: Index, run_id: str) -> Table | None:

@@ -12,22 +12,7 @@ from graphrag_assets.runtime.outgoing import ReplyMasker, mask, mask_reply, with
 KEY = "planted/Key+with=odd chars"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "AZURE_API_KEY",
-        "AZURE_AD_TOKEN",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "WATSONX_APIKEY",
-        "HF_TOKEN",
-        "GRAPHRAG_CHAT_API_KEY",
-        "ALERT_URL",
-        "PGPASSWORD",
-    ],
-)
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "AWS_SESSION_TOKEN", "WATSONX_APIKEY", "ALERT_URL", "PGPASSWORD"])
 @pytest.mark.parametrize("echoed", [KEY, "planted%2FKey%2Bwith%3Dodd%20chars", "planted%2FKey%2Bwith%3Dodd+chars"])
 def test_a_secret_of_a_variable_is_masked_in_every_form(monkeypatch, name, echoed):
     monkeypatch.setenv(name, KEY)

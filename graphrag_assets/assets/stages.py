@@ -195,11 +195,6 @@ def asset_of_check(check: Check) -> str:
     return max({ASSET_OF[check.asset], *read_by(check)}, key=ASSETS.index)
 
 
-def check_key(names: IndexNames, check: Check) -> dg.AssetCheckKey:
-    """Return the key of a check."""
-    return dg.AssetCheckKey(names.key(asset_of_check(check)), check.name)
-
-
 def check_specs(names: IndexNames, assets: Iterable[str]) -> list[dg.AssetCheckSpec]:
     """Return the checks that run in the step of these assets, after it has written them."""
     return [

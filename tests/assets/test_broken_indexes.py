@@ -7,8 +7,7 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.assets.checks import CHECKS, failed_blocking_checks, offending_rows
-from graphrag_assets.assets.index_names import IndexNames
-from graphrag_assets.assets.stages import check_key, markdown_table
+from graphrag_assets.assets.stages import asset_of_check, markdown_table
 from graphrag_assets.store.invariants import Check
 from tests.conftest import Project
 
@@ -146,7 +145,7 @@ def test_broken_index_fails_its_check_with_the_row_and_a_remedy(copy, name):
 @pytest.mark.parametrize("name", ["references_exist", "no_input_is_skipped"])
 def test_dagster_shows_the_row_and_the_remedy_and_publishes_nothing_that_is_blocked(copy, name):
     check, named = broken_copy(copy, name)
-    result = copy.check(check_key(IndexNames(), check))
+    result = copy.check(dg.AssetCheckKey(dg.AssetKey(asset_of_check(check)), name))
     (evaluation,) = (e for e in result.get_asset_check_evaluations() if e.check_name == name)
     assert not evaluation.passed
     assert evaluation.blocking == check.blocking

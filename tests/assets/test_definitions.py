@@ -6,8 +6,8 @@ import pytest
 
 from graphrag_assets.assets.checks import CHECKS
 from graphrag_assets.assets.index_definitions import STAGES
-from graphrag_assets.assets.index_names import ASSETS, IndexNames
-from graphrag_assets.assets.stages import check_key, read_by
+from graphrag_assets.assets.index_names import ASSETS
+from graphrag_assets.assets.stages import asset_of_check, read_by
 from graphrag_assets.definitions import defs
 from graphrag_assets.store import schema
 
@@ -64,7 +64,7 @@ def test_a_check_runs_after_every_table_that_it_reads():
     """In the step that writes the last of them; in the job update_index the assets of batches stand for batch_state."""
     graph, steps = defs().resolve_asset_graph(), [{*stage.assets} for stage, _ in STAGES]
     for check in CHECKS:
-        (step,) = (step for step in steps if check_key(IndexNames(), check).asset_key.to_user_string() in step)
+        (step,) = (step for step in steps if asset_of_check(check) in step)
         before = {dg.AssetKey(name) for name in step}
         while more := {parent for key in before for parent in graph.get(key).parent_keys} - before:
             before |= more

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from graphrag_assets.runtime.outgoing import mask, shown
@@ -74,21 +74,7 @@ class InvalidOption(QueryError, ValueError):  # noqa: N818  (the name states the
 
 
 class QueryTimeout(QueryError, TimeoutError):  # noqa: N818
-    """A search took longer than its timeout.
-
-    `completed`: what it had done; `errors`: of calls that had failed; `last_error`, which is also the cause: why the
-    model had not answered the call that the search was waiting for.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        completed: Sequence[str] = (),
-        errors: Sequence[str] = (),
-        last_error: BaseException | None = None,
-    ):
-        super().__init__(message)
-        self.completed, self.errors, self.last_error = tuple(completed), tuple(errors), last_error
+    """A search took longer than its timeout. Its cause is why the model had not answered."""
 
 
 class ModelUnavailable(GraphRAGError):  # noqa: N818

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from graphrag_assets import GraphRAG, GraphRAGError, InvalidOption, QueryTimeout
+from graphrag_assets import GraphRAG, GraphRAGError, InvalidOption
 from graphrag_assets.query import Answer, Filter
 
 RIGHTS: Mapping[str, Sequence[str]] = {"ann": ["1-beginnings", "4-great-eastern"], "ben": ["1-beginnings"], "eve": []}
@@ -47,8 +47,6 @@ def application(
                 async for piece in stream:
                     yield line(piece=piece)
                 yield line(citations=citations_of(stream.result))
-            except QueryTimeout as late:
-                yield line(error=str(late), completed=list(late.completed))
             except GraphRAGError as error:
                 yield line(error=str(error))
             finally:  # also if the client has left

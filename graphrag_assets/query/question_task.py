@@ -89,10 +89,7 @@ class QuestionTask(Generic[Result]):
         return QueryTimeout(
             f"The {method} search exceeded its timeout of {self.options.timeout:g} seconds. "
             f"Completed: {'; '.join(trace.notes) or 'nothing'}; {calls} model calls. Raise the timeout, or reduce "
-            "max_context_tokens." + (f" The last call that failed: {failed[-1]}" if failed else ""),
-            trace.notes,
-            failed,
-            trace.last_error,
+            "max_context_tokens." + (f" The last call that failed: {failed[-1]}" if failed else "")
         )
 
     async def end(self, reason: str = "") -> None:

@@ -332,8 +332,8 @@ class IndexingTasks:
             else:
                 written[place] = report
         failed = [place for place in large if place not in written]
-        written |= zip(small, embedded_reports([materials[place] for place in small], False), strict=True)
-        for place, report in zip(failed, embedded_reports([materials[p] for p in failed], True), strict=True):
+        written |= zip(small, embedded_reports([materials[place] for place in small]), strict=True)
+        for place, report in zip(failed, embedded_reports([materials[p] for p in failed]), strict=True):
             written[place] = replace(report, writer=REPORTER)
         return [written[place] for place in range(len(materials))]
 

@@ -12,13 +12,12 @@ import pypdfium2.raw as raw
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 from graphrag_assets.reading.markdown import headings
-from graphrag_assets.reading.source_records import PASSWORD, Place, Problem, Record, metadata_json, stated
+from graphrag_assets.reading.source_records import PASSWORD, Problem, Record, document, in_pages, stated
 
 _SCAN = Problem(
     "the PDF has no text: its pages are pictures", "Recognize its text (OCR) first, for example with ocrmypdf."
 )
 _HYPHEN = re.compile(r"(?<=\w)(?:[\x02\ufffe\u00ad]\s*|-[ \t]*\n(?=[a-zß-öø-ÿ]))(\w)")
-_INFORMATION = ("Author", "Subject", "Keywords")
 _RUNNING_EDGE = 2  # lines at the top and bottom of a page that may repeat
 _RUNNING_SHARE = 0.5  # of the pages; at least 3
 _COLUMN_WORDS = 4  # mean words of a line on either side of a gutter; cells of tables have fewer
@@ -50,35 +49,26 @@ def read_pdf(data: bytes) -> list[Record | Problem]:
         pypdfium2.PdfiumError: the file is damaged.
     """
     try:
-        document = PdfDocument(data)
+        pdf = PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             return [PASSWORD]
         raise
-    with document:
-        if document.get_formtype() == raw.FORMTYPE_NONE:
-            texts = [_page_text(page) for page in document]
+    with pdf:
+        if pdf.get_formtype() == raw.FORMTYPE_NONE:
+            texts = [_page_text(page) for page in pdf]
         else:
-            document.init_forms()
-            texts = [_form_text(document, number) for number in range(len(document))]
+            pdf.init_forms()
+            texts = [_form_text(pdf, number) for number in range(len(pdf))]
         pages = _without_running_lines(texts)
-        pictures = [number for number, page in enumerate(document, 1) if not pages[number - 1].strip() and _shows(page)]
-        information = document.get_metadata_dict()
-    text, places = "", []
-    for number, page in enumerate(pages, start=1):
-        if page.strip():
-            text += "\n\n" if text else ""
-            places.append(Place(len(text), "page", str(number)))
-            text += page.strip()
+        pictures = [number for number, page in enumerate(pdf, 1) if not pages[number - 1].strip() and _shows(page)]
+        information = pdf.get_metadata_dict()
+    text, places = in_pages(pages, "page")
     if not text:
         return [_SCAN]
-    title = information.get("Title", "").strip()
-    record = Record(
-        text,
-        stated(title) or _heading_at_start(text),
-        raw_data=metadata_json({name.lower(): stated(information.get(name)) for name in _INFORMATION}),
-        places=tuple(places),
-    )
+    about = {name.lower(): stated(value) for name, value in information.items()}
+    about["title"] = about.get("title") or _heading_at_start(text)
+    record = document(text, about, places)
     return [record, _picture_pages(pictures)] if pictures else [record]
 
 
@@ -103,12 +93,12 @@ def _page_text(page: PdfPage) -> str:
     return _HYPHEN.sub(_joined, _marked(lines, _headings(text_page, text)))
 
 
-def _form_text(document: PdfDocument, number: int) -> str:
+def _form_text(pdf: PdfDocument, number: int) -> str:
     """Return the text of a page of a form, its values beside their labels, as they stand on the page."""
-    page = document[number]
+    page = pdf[number]
     page.flatten()  # draws the values
     page.close()
-    text_page = document[number].get_textpage()
+    text_page = pdf[number].get_textpage()
     pieces = [_piece(text_page, rectangle) for rectangle in range(text_page.count_rects())]
     pieces.sort(key=lambda piece: (-piece.bottom, piece.left))
     rows = (sorted(row, key=lambda piece: piece.left) for row in _rows(pieces))

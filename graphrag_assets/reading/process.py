@@ -25,7 +25,6 @@ from graphrag_assets.reading.source_records import (
     Problem,
     Record,
     shortened,
-    too_long,
 )
 from graphrag_assets.runtime.outgoing import without_secrets
 
@@ -66,7 +65,7 @@ class ConversionProcess:
             return [reply]
         if "error" in reply:
             return [Problem(f"not readable as {file_format}: {shortened(reply['error'])}", _DAMAGED)]
-        return [_item(item, self._limits.max_output_bytes) for item in reply["items"]]
+        return [_item(item) for item in reply["items"]]
 
     def _reply(self, data: bytes, request: dict[str, object]) -> dict[str, Any] | Problem:
         worker = self._worker = self._worker or self._start()
@@ -110,11 +109,9 @@ class ConversionProcess:
         return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)
 
 
-def _item(item: dict[str, Any], max_bytes: int) -> Record | Problem:
+def _item(item: dict[str, Any]) -> Record | Problem:
     if "error" in item:
         return Problem(**item)
-    if "n_bytes" in item:
-        return too_long(item["n_bytes"], max_bytes, item["row_number"])
     return Record(**item | {"places": tuple(Place(*place) for place in item["places"])})
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from fnmatch import fnmatch
@@ -38,14 +38,13 @@ OUT_OF_MEMORY = 3
 
 @dataclass(frozen=True)
 class ConversionLimits:
-    """Limits of one file: seconds, megabytes of memory (on Linux only), and bytes of its Markdown text.
+    """Limits of one file: seconds, and megabytes of memory (on Linux only).
 
     They are far above what documents take: a file that needs more is broken, or made to do harm.
     """
 
     seconds: float = 300.0
     memory_mb: int = 1000
-    max_output_bytes: int = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -245,12 +244,18 @@ def document(
     )
 
 
-def slides_record(texts: list[str], about: Mapping[str, Any]) -> Record | Problem:
-    """Return the record of a presentation, given the text of each slide."""
+def in_pages(texts: Iterable[str], kind: str) -> tuple[str, tuple[Place, ...]]:
+    """Return the text of pages, or of slides, and where each begins."""
     whole, places = "", []
     for number, text in enumerate(texts, start=1):
-        if text:
+        if page := text.strip():
             whole += "\n\n" if whole else ""
-            places.append(Place(len(whole), "slide", str(number)))
-            whole += text
-    return document(whole, about, tuple(places))
+            places.append(Place(len(whole), kind, str(number)))
+            whole += page
+    return whole, tuple(places)
+
+
+def slides_record(texts: list[str], about: Mapping[str, Any]) -> Record | Problem:
+    """Return the record of a presentation, given the text of each slide."""
+    whole, places = in_pages(texts, "slide")
+    return document(whole, about, places)

@@ -284,22 +284,17 @@ def read_delimited(text: str, file_format: str, column: str, options: LoadOption
     _limit_lines(text)
     n_before = 0
     if hint := _SEPARATOR_LINE.match(text):  # as Excel writes it
-        delimiter, text, n_before = hint[1], text[hint.end() :], 1
-        widths = [2]
+        delimiters, text, n_before = hint[1], text[hint.end() :], 1
     else:
-        sample = [line for line in text[:_SAMPLE].split("\n")[:_SAMPLE_LINES] if line.strip()]
-        candidates = {mark: [_width(line, mark) for line in sample] for mark in _DELIMITERS}
-        delimiter = max(_DELIMITERS, key=lambda mark: _agreement(candidates[mark]))
-        if file_format == "tsv" and "\t" in text:
-            delimiter = "\t"
-        widths = candidates[delimiter]
-    usual = Counter(width for width in widths if width > 1).most_common(1)
+        delimiters = "\t" if file_format == "tsv" and "\t" in text else _DELIMITERS
+    sample = [line for line in text[:_SAMPLE].split("\n")[:_SAMPLE_LINES] if line.strip()]
+    delimiter = max(delimiters, key=lambda mark: _agreement(sample, mark))
+    n_lines, n_usual = _agreement(sample, delimiter)
     quote = "'" if _SINGLE_QUOTES.search(text[:_SAMPLE]) and '"' not in text[:_SAMPLE] else '"'
     records = csv_records(text, delimiter, quote)
     header = next(records, None)
-    n_usual, n_lines = usual[0] if usual else (0, 0)
     while isinstance(header, tuple) and len(header[1]) < n_usual:
-        is_caption = len(header[1]) == 1 and n_lines > 1 and 2 * n_lines >= len(widths)
+        is_caption = len(header[1]) == 1 and n_lines > 1 and 2 * n_lines >= len(sample)
         if not is_caption and not header[1][0].startswith("#"):
             break
         header = next(records, None)
@@ -330,14 +325,10 @@ def _limit_lines(text: str) -> None:
         raise UnreadableError(f"the file has more than {_MAX_LINES:,} lines", "Split it into several files.")
 
 
-def _width(line: str, delimiter: str) -> int:
-    fields = _csv_line(line, delimiter)
-    return len(fields) if isinstance(fields, list) else 0
-
-
-def _agreement(widths: list[int]) -> tuple[float, int]:
+def _agreement(lines: list[str], delimiter: str) -> tuple[int, int]:
     """Return how many lines have the usual number of fields, if that is more than one, and that number."""
-    several = Counter(width for width in widths if width > 1).most_common(1)
+    fields = (_csv_line(line, delimiter) for line in lines)
+    several = Counter(len(line) for line in fields if isinstance(line, list) and len(line) > 1).most_common(1)
     return (several[0][1], several[0][0]) if several else (0, 0)
 
 

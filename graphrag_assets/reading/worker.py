@@ -30,6 +30,7 @@ from graphrag_assets.reading.source_records import (
     Problem,
     Record,
     clean,
+    too_long,
 )
 
 _READERS = {
@@ -104,7 +105,7 @@ def main(limits: ConversionLimits, folder: str) -> None:
         replies.flush()
         _limit_processor_time(limits.seconds)
         try:
-            reply = json.dumps(_reply(reader, module, data, request, limits.max_output_bytes)).encode()
+            reply = json.dumps(_reply(reader, module, data, request)).encode()
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         replies.write(reply + b"\n")
@@ -125,11 +126,12 @@ def _receive(requests: "queue.SimpleQueue[_Request]", folder: str) -> None:
 
 
 def _reply(
-    reader: Callable[..., Iterable[Record | Problem]], module: str, data: bytes, request: dict[str, Any], max_bytes: int
+    reader: Callable[..., Iterable[Record | Problem]], module: str, data: bytes, request: dict[str, Any]
 ) -> dict[str, object]:
-    more = (request["column"], LoadOptions(**request["options"])) if module == "tables" else ()
+    options = LoadOptions(**request["options"])
+    more = (request["column"], options) if module == "tables" else ()
     try:
-        return {"items": [_as_dict(item, max_bytes) for item in reader(data, *more)]}
+        return {"items": [_as_dict(item, options.max_document_bytes) for item in reader(data, *more)]}
     except BaseException as error:  # whatever the library of the format raises; a panic of Rust is no Exception
         if _lacks_memory(error):
             raise MemoryError from error
@@ -137,11 +139,11 @@ def _reply(
 
 
 def _as_dict(item: Record | Problem, max_bytes: int) -> dict[str, object]:
-    """Return the item for JSON; of a document above the limit, only its size."""
+    """Return the item for JSON; for a document above the limit its problem."""
     if isinstance(item, Record):
         item = replace(item, text=clean(item.text))
         if (n_bytes := len(item.text.encode())) > max_bytes:
-            return {"n_bytes": n_bytes, "row_number": item.row_number}
+            item = too_long(n_bytes, max_bytes, item.row_number)
     return asdict(item)
 
 

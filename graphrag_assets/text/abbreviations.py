@@ -7,26 +7,8 @@ _PARENTHESIS = re.compile(r"\(([A-Z0-9][A-Za-z0-9&.-]{1,9})\)")
 _WORD = re.compile(r"[^\W_]+")
 _QUALIFIED = re.compile(r"(.+) \(([^() ]{2,10})\)$")
 SMALL = (
-    "a",
-    "an",
-    "and",
-    "&",
-    "de",
-    "der",
-    "des",
-    "di",
-    "du",
-    "e",
-    "et",
-    "for",
-    "für",
-    "in",
-    "of",
-    "on",
-    "the",
-    "und",
-    "y",
-)
+    "a", "an", "and", "&", "de", "der", "des", "di", "du", "e", "et", "for", "für", "in", "of", "on", "the", "und", "y",
+)  # fmt: skip
 _DIGITS = {"two": "2", "three": "3", "four": "4", "five": "5"}
 MIN_LENGTH = 3
 """Of an abbreviation that no text explains: two letters fit too many names."""

@@ -37,7 +37,7 @@ HOSTILE: dict[Callable[[], bytes], tuple[str, str]] = {
 @pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__)
 def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[[], bytes]) -> None:
     file_format = make.__name__.rpartition("_")[2]
-    with ConversionProcess(ConversionLimits(memory_mb=200, max_output_bytes=1_000_000)) as convert:
+    with ConversionProcess(ConversionLimits(memory_mb=200)) as convert:
         refused, kept = converted(convert, make(), file_format), converted(convert, PAGE, "html")
     assert isinstance(refused, Problem)
     assert refused.error == HOSTILE[make][0]
@@ -107,7 +107,7 @@ def test_no_process_outlives_the_one_that_started_it(sent: signal.Signals) -> No
 
 def converted(convert: ConversionProcess, data: bytes, file_format: str) -> Record | Problem:
     """The only document or problem of a file."""
-    (item,) = convert(data, file_format, "text", LoadOptions())
+    (item,) = convert(data, file_format, "text", LoadOptions(max_document_bytes=1_000_000))
     return item
 
 

@@ -35,16 +35,15 @@ from graphrag_assets.assets.stages import Metadata, asset_spec, report_up_to_dat
 from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
-from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
+from graphrag_assets.llm.model_errors import stops_the_run
 from graphrag_assets.runtime.outgoing import listed, shown
 from graphrag_assets.text.languages import without_names
 
 FAILED, STOPPED = "failed", "not_published"
-"""Metadata: the batches that failed, and why; what to say if nothing was published for that."""
-_ONLY_THE_REST = "only the rest is paid for. To publish what there is, launch the job update_index with which: NOTHING."
-NOT_PUBLISHED = f"Nothing was published. Run again when the cause is removed: {_ONLY_THE_REST}"
-OUT_OF_BUDGET = (
-    f"The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: {_ONLY_THE_REST}"
+"""Metadata: the batches that failed, and why; whether nothing was published for that."""
+NOT_PUBLISHED = (
+    "Nothing was published. Run again when the cause is removed (GRAPHRAG_BUDGET_USD, a key, a server): only the rest "
+    "is paid for. To publish what there is, launch the job update_index with which: NOTHING."
 )
 _ERRORS_LOGGED = 3
 _CHECK = "every_batch_is_indexed"
@@ -130,17 +129,17 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
 
 @dataclass
 class BatchFailures:
-    """Why batches failed; `stopped`: what to say if an error meets all others, too; `last`: the last error."""
+    """Why batches failed; `stopped`: whether an error meets all others, too; `last`: the last error."""
 
     reasons: dict[str, str] = field(default_factory=dict)
-    stopped: str | None = None
+    stopped: bool = False
     last: Exception | None = None
 
     def add(self, batch: str, error: Exception) -> None:
         """Add a batch that failed."""
         said = str(error) if isinstance(error, GraphRAGError) else f"{type(error).__name__}: {error}"
         self.reasons[batch] = said.strip().partition("\n")[0]
-        self.stopped, self.last = self.stopped or not_published(error), error
+        self.stopped, self.last = self.stopped or meets_all(error), error
 
     def __str__(self) -> str:
         reasons = [f"{batch}: {reason.rstrip('.')}" for batch, reason in self.reasons.items()]
@@ -149,20 +148,17 @@ class BatchFailures:
     def as_failure(self) -> dg.Failure:
         """Return the failure of a step, caused by the last of the errors."""
         failure = dg.Failure(
-            ". ".join(filter(None, (str(self), self.stopped))),
-            metadata={FAILED: dg.MetadataValue.json(self.reasons), STOPPED: self.stopped or ""},
+            f"{self}. {NOT_PUBLISHED}" if self.stopped else str(self),
+            metadata={FAILED: dg.MetadataValue.json(self.reasons), STOPPED: self.stopped},
             allow_retries=not self.stopped,
         )
         failure.__cause__ = self.last
         return failure
 
 
-def not_published(error: Exception) -> str | None:
-    """Return what to say if an error will meet all batches, so that nothing is to be published."""
-    chain = tuple(chain_of(error))
-    if any(isinstance(one, BudgetExceeded) for one in chain):
-        return OUT_OF_BUDGET
-    return NOT_PUBLISHED if any(isinstance(one, CircuitOpen) for one in chain) else None
+def meets_all(outcome: object) -> bool:
+    """Whether an outcome is an error that will meet all batches, so that nothing is to be published."""
+    return isinstance(outcome, Exception) and any(map(stops_the_run, chain_of(outcome)))
 
 
 @dataclass
@@ -186,9 +182,6 @@ class BatchRun:
             with masked_errors():
                 models = index.models(batch, run.run_id)
                 return stage.index_batch(index, batch, models, run.run_id, reading), started
-
-        def meets_all(outcome: object) -> bool:
-            return isinstance(outcome, Exception) and not_published(outcome) is not None
 
         outcomes = stage.work_on(batches, index_one, stage.batches_at_once(index.settings), meets_all)
         with index.working.writing("index_batch", run.run_id), closing(outcomes):

@@ -20,7 +20,7 @@ import yaml
 from filelock import FileLock
 
 from graphrag_assets.assets.automation import fail_dead_runs
-from graphrag_assets.assets.corpus import FAILED, STOPPED
+from graphrag_assets.assets.corpus import FAILED, NOT_PUBLISHED, STOPPED
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import BATCH_STATE, PUBLICATION, UPDATE_INDEX, IndexNames
@@ -141,7 +141,7 @@ def _result_of(done: dg.ExecuteInProcessResult, batches: Sequence[str]) -> Updat
             continue
         failure, error = event.step_failure_data.user_failure_data, event.step_failure_data.error
         if failure and STOPPED in failure.metadata:
-            state, not_published = failure.metadata, str(failure.metadata[STOPPED].value)
+            state, not_published = failure.metadata, NOT_PUBLISHED
         elif event.step_key != f"check_{BATCH_STATE}" and (not error or error.cls_name != _FAILED_CHECKS):
             reasons.append((failure and failure.description) or (error.message if error else "it does not say why"))
     failed: Any = state[FAILED].value if FAILED in state else {}

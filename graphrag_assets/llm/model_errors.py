@@ -65,6 +65,6 @@ class BadReplyError(Exception):
     status_code = 200
 
 
-def stops_the_run(error: Exception) -> bool:
+def stops_the_run(error: BaseException) -> bool:
     """Whether `error` concerns the whole run (budget spent, circuit open, ledger unusable), not one answer."""
     return isinstance(error, BudgetExceeded | CircuitOpen | LedgerError)

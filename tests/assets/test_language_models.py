@@ -104,7 +104,7 @@ def test_a_run_that_publishes_nothing_has_a_bill_and_its_calls_come_with_the_nex
     for path, text in BATCHES.items():
         indexed.write(path, text + " Daniel Gooch sent the first message to the Queen.")
     printed = run_command("index", status=1)
-    assert "nothing was published" in " ".join(printed.split())
+    assert "Nothing was published" in " ".join(printed.split())
     assert billed(printed, "extract_all")[0] > 0
     assert rag.sql(spent).item() == 0
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "4000")

@@ -6,7 +6,6 @@ it reports the partitions that it has materialized.
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -198,12 +197,10 @@ class BatchRun:
                 if skipped.height:
                     errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
                     log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
-                self.report(batch, batch_metadata(indexed, seconds))
-
-    def report(self, batch: str, metadata: Metadata) -> None:
-        """Report that tables of a batch are materialized."""
-        for name, values in metadata.items():
-            self.context.log_event(dg.AssetMaterialization(self.names.key(name), partition=batch, metadata=values))
+                for name, values in batch_metadata(indexed, seconds).items():
+                    self.context.log_event(
+                        dg.AssetMaterialization(self.names.key(name), partition=batch, metadata=values)
+                    )
 
 
 def batch_metadata(indexed: stage.IndexedBatch, seconds: float) -> Metadata:
@@ -250,7 +247,7 @@ def batch_state(step: Run) -> StageResult:
     if config.which is Which.FAILED:
         retry_given_up(index)
     due = scan.chosen(config.which, config.batches)
-    _report_unreported(batches, [batch for batch in scan.unchanged if batch not in due])
+    _report_unreported(names, context, [batch for batch in scan.unchanged if batch not in due])
     context.log.info("batches to index: %d (%s)", len(due), ", ".join(due) or "-")
     batches.index_all(due)
     deleted = set(scan.deleted).intersection(due) - failures.reasons.keys()
@@ -265,20 +262,16 @@ def batch_state(step: Run) -> StageResult:
 BATCHES = Stage(BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, stage.CODE_VERSION, batch_state, batch_state)
 
 
-def _report_unreported(batches: BatchRun, unchanged: Sequence[str]) -> None:
+def _report_unreported(names: IndexNames, context: dg.AssetExecutionContext, unchanged: Sequence[str]) -> None:
     """Report the unchanged batches that Dagster does not know as materialized.
 
     A process was killed between the commit of a batch and its report, or the Dagster home is a new one.
     """
-    names, instance = batches.names, batches.context.instance
-    unreported = defaultdict[str, Metadata](dict)
-    for name in BATCH_ASSETS:
-        statuses = instance.get_status_by_partition(names.key(name), unchanged, names.batches) or {}
+    for key in names.keys(BATCH_ASSETS):
+        statuses = context.instance.get_status_by_partition(key, unchanged, names.batches) or {}
         for batch in unchanged:
             if statuses.get(batch) in (None, dg.AssetPartitionStatus.FAILED):
-                unreported[batch][name] = {}
-    for batch, metadata in unreported.items():
-        batches.report(batch, metadata)
+                context.log_event(dg.AssetMaterialization(key, partition=batch))
 
 
 def batches_check(names: IndexNames) -> dg.AssetChecksDefinition:

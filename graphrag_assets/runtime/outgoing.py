@@ -111,7 +111,7 @@ class ReplyMasker:
 
 def mask_reply(text: str) -> str:
     """Return a model's whole reply, masked as by `ReplyMasker`."""
-    return re.sub(_pattern_of_no_words(_of_environment().union(_secrets_of_code)), MASK, text)
+    return ReplyMasker().feed(text, last=True)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 Parquet files that expand are read in a process with limits.
 """
 
-import functools
 import io
 import time
 from collections.abc import Callable
@@ -78,19 +77,6 @@ def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str
     assert "Split a very large document" in problem.hint
     assert isinstance(record, Record)
     assert record.text == "It held."
-
-
-@pytest.mark.extended
-def test_a_parquet_file_above_the_limit_is_a_row(project, monkeypatch) -> None:
-    monkeypatch.setattr(
-        "graphrag_assets.assets.index_batch.ConversionLimits", functools.partial(ConversionLimits, memory_mb=100)
-    )
-    project.write("one/a.parquet", parquet(text=repeated("It broke. " * 100, 200_000)))
-    project.write("one/b.txt", "It held.")
-    project.index_all()
-    ((source, error),) = project.sql("SELECT source, error FROM index_errors")
-    assert (source, error) == ("one/a.parquet", "converting the parquet file took more than 100 MB of memory")
-    assert project.sql("SELECT source FROM documents") == [("one/b.txt",)]
 
 
 @given(st.integers(1, 30), st.integers(0, 29))

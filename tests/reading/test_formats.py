@@ -33,13 +33,6 @@ def test_data_uris_and_invisible_characters_are_no_text(tmp_path: Path) -> None:
     assert texts(loaded) == ["A picture: it and <img src='[image/png, 3 kB]'>"]
 
 
-def test_asciidoc_has_title_date_and_headings(tmp_path: Path) -> None:
-    page = "= Harbor guide\nAda Example\nv1.0, 2021-04-03\n:toc:\n\n== Berths\n\nNine.\n\n----\n== code\n----\n"
-    (row,) = load(tmp_path, {"a.adoc": page}).documents.iter_rows(named=True)
-    assert (row["title"], row["document_date"]) == ("Harbor guide", date(2021, 4, 3))
-    assert row["text"] == "# Harbor guide\n\n## Berths\n\nNine.\n\n----\n== code\n----\n"
-
-
 PAGE = """<html lang="de"><head><title>Hafen Brenz · Zeitung</title>
 <meta property="article:published_time" content="2021-04-03T10:00:00Z"></head><body>
 <nav><a href="/">Startseite</a> <a href="/a">Anmelden</a></nav><article><h1>Hafen Brenz</h1>
@@ -139,10 +132,13 @@ def test_a_file_that_is_utf8_but_for_single_bytes_stays_utf8_with_a_row(tmp_path
             "Źródło rzeki leży w górach, gdzie inżynier Łukasz Żak zbudował młyn. Wieś jest mała i piękna.\n",
         ),
         ("cp1250", "Źródło rzeki leży w górach, gdzie inżynier Łukasz Żak zbudował młyn. Wieś jest mała i piękna.\n"),
+        ("cp1252", "Il fut un câble où le maître régnait. Où est l'élève? Il était à l'hôtel près du château."),
+        ("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy. Město leží na řece a má starý hrad z roku 1300."),
+        ("cp1257", "Žąsys šąla pūgoje, o ąžuolas čia auga jau šimtą metų. Upė yra plati ir graži."),
         ("iso2022_jp", "みどり灯台は一九二三年に港の入口に建てられた。\n"),
         ("cp874", "สะพานไม้ริมคลองสร้างขึ้นในปี พ.ศ. 2475 โดยช่างไม้ชื่อสมชาย\n"),
         ("cp1252", "Die Müllers zahlten 400 € für „ein Vermögen“ – und das war’s, größer ging es nicht.\n"),
     ],
 )
-def test_text_in_a_legacy_encoding_is_read(tmp_path: Path, encoding: str, text: str) -> None:
+def test_the_letters_of_a_language_decide_the_encoding_of_a_text(tmp_path: Path, encoding: str, text: str) -> None:
     assert texts(load(tmp_path, {"a.txt": text.encode(encoding)})) == [text]

@@ -125,18 +125,6 @@ def test_short_pages_are_whole_and_without_navigation(tmp_path: Path, name: str)
     assert not any(word in row["text"] for word in ("Home", "¶"))
 
 
-@pytest.mark.parametrize(
-    ("encoding", "text"),
-    [
-        ("cp1252", "Il fut un câble où le maître régnait. Où est l'élève? Il était à l'hôtel près du château."),
-        ("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy. Město leží na řece a má starý hrad z roku 1300."),
-        ("cp1257", "Žąsys šąla pūgoje, o ąžuolas čia auga jau šimtą metų. Upė yra plati ir graži."),
-    ],
-)
-def test_the_letters_of_a_language_decide_its_encoding(tmp_path: Path, encoding: str, text: str) -> None:
-    assert texts(load(tmp_path, {"a.txt": text.encode(encoding)})) == [text]
-
-
 @pytest.mark.parametrize("header", ["text", "Entries"])
 def test_a_table_of_one_column_whose_rows_have_commas_begins_with_its_header(tmp_path: Path, header: str) -> None:
     rows = "".join(f'"Entry {number}. One met two, and three wrote."\n' for number in range(30))

@@ -28,15 +28,6 @@ def run(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
-def test_the_page_is_one_file_that_names_no_other(sample_page):
-    html = sample_page.read_text()
-    markup = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", html, flags=re.DOTALL)
-    assert re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", markup) == ["data:,"]
-    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
-    assert "url(" not in style
-    assert "@import" not in style
-
-
 def test_its_policy_allows_its_own_script_and_style_by_their_hashes_and_nothing_else(sample_page):
     html = sample_page.read_text()
     policy = dict(part.split(" ", 1) for part in re.search(r'Policy" content="([^"]*)"', html)[1].split("; "))

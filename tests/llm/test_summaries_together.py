@@ -4,10 +4,8 @@ import json
 import random
 
 import polars as pl
-import pytest
 
 from graphrag_assets.assets.model_tasks import IndexingTasks
-from graphrag_assets.llm.model_errors import CircuitOpen
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.settings import Settings
 from tests.llm.conftest import Lab
@@ -83,17 +81,3 @@ def test_what_a_shared_answer_lacks_or_spoils_is_asked_again_alone(lab):
     assert len(first) == 5
     assert summarize(lab, descriptions) == first
     assert asked(lab) == []
-
-
-def test_answers_that_arrived_before_a_crash_are_not_asked_for_again(lab):
-    lab.server.fail_next(None, None, "401")
-    with pytest.raises(CircuitOpen):
-        tasks_with(lab.chat(limits={"concurrency": 1})).summarize(described(30))
-    stored = lab.ledger.frame().height
-    assert 0 < stored < 30
-    asked(lab)
-    chat = lab.chat()
-    assert len(tasks_with(chat).summarize(described(30))) == 30
-    (used,) = chat.usage.by_task.values()
-    assert used.ledger_hits == stored
-    assert used.calls == len(asked(lab)) == (30 - stored) // 5

@@ -47,10 +47,8 @@ def test_stream_begins_with_a_status_and_links_lead_to_the_quoted_characters(sam
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"question": ""}, "empty"),
         ({"question": "x" * 100_000}, "32,000"),
         ({"question": "x", "method": "local", "options": {"tok_k": 3}}, "tok_k"),
-        ({"question": "x", "options": {"callbacks": 1}}, "callbacks"),
         ({"question": "x", "metod": "local"}, "metod"),
         ("{", "JSON"),
     ],

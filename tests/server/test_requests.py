@@ -34,8 +34,6 @@ def served() -> Iterator[Served]:
     [
         "When did Astrid Larsen measure the tides of Hellnes?",
         "Who sold the gauge to Nils Holm?",
-        "What is the gauge of Hellnes?",
-        "Who was Nils Holm?",
     ],
 )
 def test_only_references_are_footnotes_and_each_opens_its_own_passage(served: Served, question: str) -> None:

@@ -9,8 +9,8 @@ from graphrag_assets.assets.jobs import job_of
 from graphrag_assets.assets.resources import masked, needs, open_index
 from graphrag_assets.assets.stages import REMEDY_CHARACTERS, markdown_table
 from graphrag_assets.errors import GraphRAGError, OtherVersionError
+from graphrag_assets.extras.evaluation.comparison import MAX_LOSS, MAX_P, compare
 from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
-from graphrag_assets.extras.evaluation.gate import MAX_LOSS, MAX_P, compare
 from graphrag_assets.extras.evaluation.questions import load_questions
 from graphrag_assets.extras.evaluation.retrieval import BM25
 from graphrag_assets.query import GraphRAG

@@ -12,11 +12,8 @@ from graphrag_assets.contracts.answering import (
     FollowUp,
     Passage,
     Point,
-    Reply,
     best_points,
 )
-from graphrag_assets.contracts.usage import Usage as TaskUsage
-from graphrag_assets.llm.model_options import Completion
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.text.words import count_tokens
@@ -110,34 +107,3 @@ def test_the_kind_of_a_question_is_one_of_those_offered_or_none(said: str, kind:
     assert choice.kind == kind
     assert "- theme: the whole" in chat.requests[0].messages[0]["content"]
     assert QUESTION in chat.requests[0].messages[1]["content"]
-
-
-class Streaming(ScriptedChat):
-    """Streams its answer, and its usage with the whole."""
-
-    def __init__(self, *pieces: str):
-        super().__init__([])
-        self.pieces = pieces
-
-    async def stream(self, request):
-        self.requests.append(request)
-        for piece in self.pieces:
-            yield piece
-        yield Completion("".join(self.pieces), usage=TaskUsage(prompt_tokens=7, completion_tokens=2, cost_usd=0.5))
-
-
-def test_streamed_answer_ends_with_the_full_text_and_its_usage():
-    chat = Streaming("The ", "Agamemnon. ")
-    rag = ChatAnswerer(chat, Prompts(), "openai/test")
-
-    async def read(stream) -> list:
-        return [piece async for piece in stream]
-
-    for stream in (rag.stream_response(QUESTION, MIXED), rag.stream_reduction(QUESTION, [Point("P", 5)])):
-        *pieces, whole = run(read(stream))
-        assert pieces == ["The ", "Agamemnon. "]
-        assert whole.text == "The Agamemnon."
-        assert (whole.usage.calls, whole.usage.prompt_tokens, whole.usage.cost) == (1, 7, 0.5)
-    assert chat.tasks == ["local_search", "global_reduce"]
-    assert run(read(rag.stream_response(QUESTION, NOTHING))) == [NO_ANSWER, Reply(NO_ANSWER)]
-    assert len(chat.requests) == 2

@@ -84,8 +84,7 @@ async def plan(ask: Ask[Any]) -> Plan:
         steps, each with variable and question. Without a chat model, one step, and a note that says so.
     """
     if not isinstance(ask.models.answerer, Planner):
-        question = re.sub("[{}]", "", ask.text)
-        return Plan(question=question, steps=(Step(variable="answer", question=question),), note=NO_PLANNER)
+        return _one_step(ask.text, NO_PLANNER)
     planned = await ask.counted("plan", ask.models.answerer.aplan(ask.text, ask.form))
     ask.trace.notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
@@ -93,13 +92,11 @@ async def plan(ask: Ask[Any]) -> Plan:
 
 async def build_context(ask: Ask[PlannedOptions]) -> Context:
     """Return the contexts of all steps."""
-    if context := await _whole(ask):
+    planned, context = await _plan_or_context(ask)
+    if context:
         return context
-    planned = await plan(ask)
-    if planned.note:
-        return await _context_of_one_step(ask)
     sections = tuple(section for each in await _take_all(ask, planned) for section in each.sections)
-    return Context("planned", ask.text, sections, ask.trace.seconds)
+    return ask.add_context(Context("planned", ask.text, sections))
 
 
 async def answer(ask: Ask[PlannedOptions]) -> Draft:
@@ -107,11 +104,12 @@ async def answer(ask: Ask[PlannedOptions]) -> Draft:
 
     Where one call can read all text units, it is one step.
     """
-    if context := await _whole(ask):
-        return await _answer_in_one_step(ask, context, Step(variable="answer", question=ask.text))
-    planned = await plan(ask)
-    if planned.note:
-        return await _answer_in_one_step(ask, await _context_of_one_step(ask), planned.steps[0], planned.note)
+    planned, context = await _plan_or_context(ask)
+    if context:
+        draft, step = await respond(ask, context), planned.steps[0]
+        said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
+        result = StepResult(step, step.question, said, problem=planned.note)
+        return replace(draft, note=planned.note, steps=_frame([result]))
     results = await _take_all(ask, planned)
     sections = [section for each in results for section in each.sections]
     used = {name for each in results for name in each.step.needs}
@@ -125,23 +123,20 @@ async def answer(ask: Ask[PlannedOptions]) -> Draft:
     return replace(draft, note=missing, steps=_frame(results))
 
 
-async def _context_of_one_step(ask: Ask[PlannedOptions]) -> Context:
-    """Return the context of a local search without a chat model."""
-    return ask.add_context(Context("planned", ask.text, await _local(ask, ask.question)))
-
-
-async def _whole(ask: Ask[PlannedOptions]) -> Context | None:
-    """All text units, if they are few."""
+async def _plan_or_context(ask: Ask[PlannedOptions]) -> tuple[Plan, Context | None]:
+    """Return the plan; of one step, also what is read for it: all text units if they are few, or without a planner."""
     await ask.embed(ask.question)
     limit, whole = ask.options.max_context_tokens, ask.options.read_all_tokens
-    return await read_all(ask, LocalOptions(max_context_tokens=limit, read_all_tokens=whole))
+    if context := await read_all(ask, LocalOptions(max_context_tokens=limit, read_all_tokens=whole)):
+        return _one_step(ask.text), context
+    planned = await plan(ask)
+    sections = await _local(ask, ask.question) if planned.note else ()
+    return planned, ask.add_context(Context("planned", ask.text, sections)) if planned.note else None
 
 
-async def _answer_in_one_step(ask: Ask[PlannedOptions], context: Context, step: Step, note: str = "") -> Draft:
-    """Return the answer of a local search."""
-    draft = await respond(ask, context)
-    said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
-    return replace(draft, note=note, steps=_frame([StepResult(step, step.question, said, problem=note)]))
+def _one_step(question: str, note: str = "") -> Plan:
+    text = re.sub("[{}]", "", question)
+    return Plan(question=text, steps=(Step(variable="answer", question=text),), note=note)
 
 
 async def _take_all(ask: Ask[PlannedOptions], planned: Plan) -> list[StepResult]:
@@ -201,7 +196,7 @@ async def _take(ask: Ask[PlannedOptions], step: Step, needs: Mapping[str, asynci
 async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tuple[Section, ...]]:
     """Return what answers the question of a step, with valid references only, and what was read for it."""
     sections = await _local(ask, Question(text))
-    context = ask.add_step_context(Context("planned", text, sections))
+    context = ask.add_context(Context("planned", text, sections))
     if not context.evidence.passages:
         return [], sections
     assert isinstance(ask.models.answerer, Planner)  # which made the plan

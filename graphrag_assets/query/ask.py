@@ -207,7 +207,6 @@ class Ask(Generic[OptionsOf]):
         """Embed the questions, all with one request, if the index was embedded by a model."""
         if self.reader.embedding is None:
             return
-        questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
         with self.calling("build_context") as add:
             vectors, usage = await self.models.embed(model, [question.embedded_text for question in questions])
@@ -221,13 +220,8 @@ class Ask(Generic[OptionsOf]):
         self.options.callbacks.on_error(failure)
 
     def add_context(self, context: Context) -> Context:
-        """Return the context with the question of this search; it is recorded."""
-        return self.add_step_context(replace(context, question=self.text))
-
-    def add_step_context(self, context: Context) -> Context:
-        """Return the context of a step; it is recorded."""
-        context = replace(context, seconds=self.trace.seconds)
-        self.options.callbacks.on_context(context)
+        """Return the context with the question and the seconds of this search; it is recorded."""
+        context = replace(context, question=self.text, seconds=self.trace.seconds)
         self.trace.notes.append(f"a context of {sum(bool(one.passages) for one in context.sections)} sections")
         return context
 
@@ -240,8 +234,7 @@ class Ask(Generic[OptionsOf]):
 async def link_question(ask: Ask[Any], text: str, question: Question) -> Question:
     """Return what to search for instead of `question`: with `linking="model"`, the names and keywords of `text`, too.
 
-    Names and low-level keywords are searched for in titles, aliases and descriptions of entities and in passages;
-    high-level keywords in reports. If the request fails, the question is searched for as it is.
+    If the request fails, the question is searched for as it is.
     """
     if ask.options.linking != "model":
         return question
@@ -249,8 +242,7 @@ async def link_question(ask: Ask[Any], text: str, question: Question) -> Questio
     links = await ask.optional("link", lost, ask.models.answerer.alink(text, ask.form))
     if links is None:
         return question
-    reports = Question("\n".join([question.text, *links.high_level])) if links.high_level else None
-    return replace(question, text="\n".join([question.text, *links.names, *links.low_level]), of_reports=reports)
+    return Question("\n".join([question.text, *links.names, *links.low_level, *links.high_level]))
 
 
 async def rewrite_question(ask: Ask[Any]) -> None:

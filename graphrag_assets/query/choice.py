@@ -30,7 +30,7 @@ class SearchMethod(NamedTuple):
 SEARCH_METHODS: Mapping[str, SearchMethod] = {
     "local": SearchMethod(local.LocalSearchOptions, local.build_context, local.answer),
     "global": SearchMethod(global_search.GlobalOptions, global_search.build_context, global_search.answer),
-    "drift": SearchMethod(drift.DriftSearchOptions, drift.build_context, drift.answer),
+    "drift": SearchMethod(drift.DriftOptions, drift.build_context, drift.answer),
     "basic": SearchMethod(basic.BasicOptions, basic.build_context, basic.answer),
     "lazy": SearchMethod(lazy_search.LazyOptions, lazy_search.build_context, lazy_search.answer),
     "planned": SearchMethod(planned_search.PlannedOptions, planned_search.build_context, planned_search.answer),

@@ -1,6 +1,5 @@
 """Checks the references `[Data: …]` of answers and turns them into passages; `references` has their format."""
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +25,6 @@ _REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _GAP = " … "
 _MIN_WORDS = 4
 _FINDING = re.compile(r"\n(?=#+ )")
-_MAX_DEPTH = 3
-"""Of reports that cite reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,21 +176,16 @@ def _rows_of_findings(reader: Reader, cited: Sequence[Reference]) -> dict[Refere
     """Return for each cited report the rows that it cites for the finding that the statement stands in.
 
     That is the finding with most words of the statement; the rows of the sentence with most of them come first. A
-    report of sub-communities stands for the rows of its own finding. A report that cites nothing there has no entry.
+    report that cites nothing there has no entry.
     """
-    rows_of, contents = {r: [r] for r in cited if r.table == "Reports"}, dict[int, str]()
-    for _ in range(_MAX_DEPTH):
-        numbers = {row.number for rows in rows_of.values() for row in rows if row.table == "Reports"} - set(contents)
-        if not numbers:
-            break
-        query = "SELECT human_readable_id, full_content FROM community_reports WHERE human_readable_id IN "
-        contents |= dict(
-            reader.rows(f"{query}(SELECT unnest($numbers::INT[]))", {"numbers": sorted(numbers)}).iter_rows()
-        )
-        for reference, rows in rows_of.items():
-            behind = [_cited_for(reference.statement, contents.get(row.number)) or [row] for row in rows]
-            rows_of[reference] = list(dict.fromkeys(itertools.chain.from_iterable(behind)))
-    return {reference: rows for reference, rows in rows_of.items() if rows != [reference]}
+    reports = [reference for reference in cited if reference.table == "Reports"]
+    if not reports:
+        return {}
+    query = "SELECT human_readable_id, full_content FROM community_reports WHERE human_readable_id IN "
+    numbers = sorted({reference.number for reference in reports})
+    contents = dict(reader.rows(f"{query}(SELECT unnest($numbers::INT[]))", {"numbers": numbers}).iter_rows())
+    behind = {one: _cited_for(one.statement, contents.get(one.number)) for one in reports}
+    return {reference: rows for reference, rows in behind.items() if rows}
 
 
 def _cited_for(statement: str, report: str | None) -> list[Reference]:

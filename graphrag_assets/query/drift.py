@@ -20,7 +20,7 @@ from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import REPORTS, LocalOptions, local_context, read_all, summarized
-from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, made_of
+from graphrag_assets.query.option_types import Count, Flag, OptionalCount, PositiveCount, made_of
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import map_part, reduce, respond
@@ -36,8 +36,8 @@ _CALLS_WITH_HYPOTHESIS = 4  # with a smaller budget, calls are better spent on r
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriftOptions(Options):
-    """Extent of a DRIFT search.
+class DriftOptions(CommonOptions, LinkingOptions):
+    """All options of `rag.drift`.
 
     Args:
         primer_reports: number of reports, the nearest ones, that are read first.
@@ -78,7 +78,7 @@ class DriftOptions(Options):
     @property
     def max_steps(self) -> int:
         """Maximum number of calls for the primer and the follow-up questions."""
-        return self.max_calls - 1 - self.makes_hypothesis
+        return self.max_calls - 1 - self.makes_hypothesis - self.links
 
     @property
     def folds(self) -> int:
@@ -93,28 +93,18 @@ class DriftOptions(Options):
         short = self.use_community_summary or self.local.use_community_summary
         return replace(self.local, max_context_tokens=limit, community_level=level, use_community_summary=short)
 
-
-@dataclass(frozen=True, kw_only=True)
-class DriftSearchOptions(CommonOptions, LinkingOptions, DriftOptions):
-    """All options of `rag.drift`."""
-
-    @property
-    def max_steps(self) -> int:
-        """Maximum number of calls for the primer and the follow-up questions."""
-        return super().max_steps - self.links
-
     @property
     def links(self) -> bool:
         """Whether one of the calls links the question."""
         return self.linking == "model" and self.max_calls > 2
 
 
-async def build_context(ask: Ask[DriftSearchOptions]) -> Context:
+async def build_context(ask: Ask[DriftOptions]) -> Context:
     """Return the reports that the primer reads, found by the question itself."""
     return await _whole(ask) or await _primer(ask, ask.question)
 
 
-async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
+async def answer(ask: Ask[DriftOptions]) -> Draft:
     """Answer in steps: reports raise follow-up questions, local searches answer them.
 
     Where one call can read all text units, there is nothing more to find in steps: the answer is written from them.
@@ -149,7 +139,7 @@ async def answer(ask: Ask[DriftSearchOptions]) -> Draft:
     return replace(draft, actions=[step.action for step in steps])
 
 
-async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
+async def _whole(ask: Ask[DriftOptions]) -> Context | None:
     """Return all text units, if they are few. Links and embeds the question."""
     if ask.options.links:
         ask.question = await link_question(ask, ask.text, ask.question)
@@ -157,12 +147,12 @@ async def _whole(ask: Ask[DriftSearchOptions]) -> Context | None:
     return await read_all(ask, replace(ask.options.local, max_context_tokens=ask.options.max_context_tokens))
 
 
-async def _primer(ask: Ask[DriftSearchOptions], question: Question) -> Context:
+async def _primer(ask: Ask[DriftOptions], question: Question) -> Context:
     """Return the reports nearest to `question`."""
     return ask.add_context(await ask.in_thread(primer_context, ask.reader, question, ask.options, ask.scope))
 
 
-async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:
+async def _primer_question(ask: Ask[DriftOptions]) -> Question:
     """Return the question with a hypothetical answer as the text that is embedded, if there is one.
 
     Its style is that of the nearest report.
@@ -170,26 +160,26 @@ async def _primer_question(ask: Ask[DriftSearchOptions]) -> Question:
     question, options = ask.question, ask.options
     nearest = list[int]()
     if options.makes_hypothesis:
-        searched, level = question.for_reports, options.community_level
-        nearest = await ask.in_thread(nearest_reports, ask.reader, searched, options.primer_reports, ask.scope, level)
+        limit, level = options.primer_reports, options.community_level
+        nearest = await ask.in_thread(nearest_reports, ask.reader, question, limit, ask.scope, level)
     if not nearest:
         return question
     example = str((await ask.in_thread(report_rows, ask.reader, nearest[:1]))["full_content"].item() or "")
     lost = "the hypothetical answer to search with"
     reply = await ask.optional("hypothesis", lost, ask.models.answerer.ahypothesis(ask.text, example))
     if reply and reply.text and reply.text != ask.text:
-        question = replace(question.for_reports, vector_text=reply.text)
+        question = replace(question, vector_text=reply.text)
         await ask.embed(question)
     return question
 
 
-async def _local_contexts(ask: Ask[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
+async def _local_contexts(ask: Ask[DriftOptions], texts: Sequence[str]) -> list[Context]:
     questions = [ask.question if text == ask.text else Question(text) for text in texts]
     if new := [question for question in questions if question is not ask.question]:
         await ask.embed(*new)
     options = ask.options.of_steps
     contexts = await ask.in_thread(lambda: [local_context(ask.reader, one, options, ask.scope) for one in questions])
-    return [ask.add_step_context(context) for context in contexts]
+    return [ask.add_context(context) for context in contexts]
 
 
 _DEFAULTS = DriftOptions()
@@ -199,7 +189,7 @@ def primer_context(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
     """Return the reports nearest to the question, in folds: one section Reports per fold."""
-    nearest = nearest_reports(reader, question.for_reports, options.primer_reports, scope, options.community_level)
+    nearest = nearest_reports(reader, question, options.primer_reports, scope, options.community_level)
     reports = without_relatives(reader, report_rows(reader, nearest))
     reports = summarized(reports, options.of_steps.use_community_summary, options.max_context_tokens)
     folds = min(max(math.ceil(reports["line_tokens"].sum() / _FOLD_TOKENS), 1), options.folds)

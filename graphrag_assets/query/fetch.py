@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.redaction import redact_entities, redact_relationships, with_times
-from graphrag_assets.query.retrieval import fuse, preferred, search_texts
+from graphrag_assets.query.retrieval import fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.store.token_counts import without_citations
 
@@ -340,44 +340,19 @@ def nearest_reports(
 ) -> list[int]:
     """Return the reports that match the question best, best first; with a `level`, of that level and above it.
 
-    Where fewer match, as by words alone, those of the highest rank follow. Reports that stand on passages of a time,
-    version or document that the question names are preferred.
+    Where fewer match, as by words alone, those of the highest rank follow.
     """
-    units = preferred(reader, question.text, scope)
-    candidates = limit if level is None and not units else _ALL
-    reports = search_texts(reader, "community_report", question, candidates, scope)
-    if level is not None or len(reports) < limit:
-        upper = reader.numbers(
-            f"""
-            SELECT human_readable_id FROM community_reports
-            WHERE level <= coalesce($level::INT, level) AND {scope.allows("community_report", "human_readable_id")}
-            ORDER BY rank DESC NULLS LAST, level, human_readable_id
-            """,
-            {"level": level},
-        )
-        allowed = set(upper)
-        reports = [number for number in reports if number in allowed]
-        reports += upper[:limit] if len(reports) < limit else []
-    reports = list(dict.fromkeys(reports))
-    if units:
-        # Moved up by the share of their text units that the question prefers.
-        share = dict(
-            reader.rows(
-                """
-                WITH standing_on AS (
-                    SELECT DISTINCT r.human_readable_id AS report, t.text_unit
-                    FROM community_reports r JOIN search.entity_communities USING (community)
-                    JOIN search.entity_text_units t USING (entity)
-                    WHERE r.human_readable_id IN (SELECT unnest($reports::INT[]))
-                )
-                SELECT report, avg((text_unit IN (SELECT unnest($units::INT[])))::INT) FROM standing_on GROUP BY report
-                """,
-                {"reports": reports, "units": units},
-            ).iter_rows()
-        )
-        place = {report: i / len(reports) for i, report in enumerate(reports)}
-        reports.sort(key=lambda report: place[report] - share.get(report, 0))
-    return reports[:limit]
+    upper = reader.numbers(
+        f"""
+        SELECT human_readable_id FROM community_reports
+        WHERE level <= coalesce($level::INT, level) AND {scope.allows("community_report", "human_readable_id")}
+        ORDER BY rank DESC NULLS LAST, level, human_readable_id
+        """,
+        {"level": level},
+    )
+    allowed = set(upper)
+    nearest = [n for n in search_texts(reader, "community_report", question, _ALL, scope) if n in allowed]
+    return list(dict.fromkeys([*nearest, *upper]))[:limit]
 
 
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:

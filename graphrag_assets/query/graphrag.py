@@ -22,7 +22,7 @@ from graphrag_assets.query.basic import BasicOptions
 from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, SearchMethod, answer_by_kind
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.drift import DriftSearchOptions
+from graphrag_assets.query.drift import DriftOptions
 from graphrag_assets.query.fetch import level_reports
 from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.history import ConversationHistory, History
@@ -129,13 +129,13 @@ class GraphRAG:
         """`global_` for asynchronous callers."""
         return await self._answer("global", question, options).result()
 
-    @takes(DriftSearchOptions)
-    def drift(self, question: str, options: DriftSearchOptions) -> Answer:
+    @takes(DriftOptions)
+    def drift(self, question: str, options: DriftOptions) -> Answer:
         """Return an answer found in steps: reports raise follow-up questions, local searches answer them."""
         return self._answer("drift", question, options).wait()
 
-    @takes(DriftSearchOptions)
-    async def adrift(self, question: str, options: DriftSearchOptions) -> Answer:
+    @takes(DriftOptions)
+    async def adrift(self, question: str, options: DriftOptions) -> Answer:
         """`drift` for asynchronous callers."""
         return await self._answer("drift", question, options).result()
 

@@ -31,14 +31,13 @@ MAX_QUESTION_CHARACTERS = 32_000  # about 8,000 tokens; words that are not in th
 class Question:
     """A question with what searches derive from it, each computed once: its terms, its vector and its names.
 
-    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `of_reports`: is
-    searched for in reports instead. `terms`: by published file, each with the place of its word. `names`: those of
-    entities (key, number of the entity) by published file and scope.
+    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `terms`: by published
+    file, each with the place of its word. `names`: those of entities (key, number of the entity) by published file and
+    scope.
     """
 
     text: str
     vector_text: str | None = None
-    of_reports: "Question | None" = None
     terms: dict[Path, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
     names: dict[tuple[Path, Scope], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _vectors: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -70,15 +69,6 @@ class Question:
     def embedded_text(self) -> str:
         """The text to embed."""
         return self.vector_text or self.text
-
-    @property
-    def for_reports(self) -> "Question":
-        """What reports are searched for."""
-        return self.of_reports or self
-
-    def of(self, kind: str) -> "Question":
-        """Return what rows of a kind are searched for."""
-        return self.for_reports if kind == "community_report" else self
 
     def remember(self, model: str, vector: np.ndarray) -> None:
         """Store the embedding by a model, which `vector` then returns."""

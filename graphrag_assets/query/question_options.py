@@ -9,7 +9,6 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.contracts.answering import Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import option_types as types
-from graphrag_assets.query.context import Context
 from graphrag_assets.query.filters import Filter, Metadata
 from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.option_types import Options
@@ -26,14 +25,11 @@ class Callbacks:
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    def on_context(self, context: Context) -> None:
-        """Return a context was built; DRIFT and planned search build several."""
-
     def on_call(self, category: str, usage: Usage) -> None:
-        """Return a model answered; the category as in `Answer.usage`. An answer from the ledger has no calls."""
+        """Take what an answer of a model used, by category as in `Answer.usage`; one from the ledger has no calls."""
 
     def on_error(self, failure: Failure) -> None:
-        """Return a call failed, or a name of the filter is missing, and the search goes on without it."""
+        """Take a call that has failed, or a name of the filter is missing, and the search goes on without it."""
 
 
 @dataclass(frozen=True, kw_only=True)

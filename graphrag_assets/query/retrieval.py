@@ -112,14 +112,13 @@ def find_texts(
     if by_words:
         allowed = (f"p.kind = '{kind}' AND {scope.allows(_SEARCHED[kind], 'number')}" for kind in kinds)
         parts.append(_BY_WORDS.format(allowed=" OR ".join(allowed)))
-        terms = [(_hashed(kind, term), word) for kind in kinds for term, word in terms_of(reader, question.of(kind))]
+        terms = [(_hashed(kind, term), word) for kind in kinds for term, word in terms_of(reader, question)]
         parameters |= {"terms": [term for term, _ in terms], "words": [word for _, word in terms]}
-    for kind in kinds if by_vectors and reader.embedding else ():
-        vector = _vector(reader, question.of(kind))
-        if vector.any():
+    if by_vectors and reader.embedding and (vector := _vector(reader, question)).any():
+        parameters["vector"] = vector
+        for kind in kinds:
             allowed_of_kind = scope.allows(_SEARCHED[kind], "number")
             parts.append(_BY_VECTORS.format(kind=kind, dimensions=len(vector), allowed=allowed_of_kind))
-            parameters[f"{kind}_vector"] = vector
     matches: dict[str, FoundTexts] = {kind: FoundTexts({}, {}) for kind in kinds}
     if not parts:
         return matches
@@ -146,7 +145,7 @@ _BY_WORDS = """
 """
 _BY_VECTORS = """
     SELECT kind, false AS by_words, number,
-           round(array_inner_product(vector, ${kind}_vector::FLOAT[{dimensions}]), 6)::DOUBLE AS score
+           round(array_inner_product(vector, $vector::FLOAT[{dimensions}]), 6)::DOUBLE AS score
     FROM embeddings WHERE kind = '{kind}' AND {allowed} ORDER BY score DESC, number LIMIT $limit
 """
 

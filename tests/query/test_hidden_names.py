@@ -14,7 +14,7 @@ import pytest
 from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, Evidence, Mapped, Point, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query import METHODS, Callbacks, Context, Filter, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query import METHODS, Filter, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.filters import EVERYTHING, scope_of
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -87,19 +87,10 @@ def test_the_names_are_in_the_whole_index(rag: GraphRAG) -> None:
     assert ("Entities", "HUDSON THE BRIBED") in {(row.table, row.title) for c in answer.citations for row in c.rows}
 
 
-class Contexts(Callbacks):
-    def __init__(self) -> None:
-        self.contexts = list[Context]()
-
-    def on_context(self, context: Context) -> None:
-        self.contexts.append(context)
-
-
 @pytest.mark.parametrize("limits", [{"documents": VISIBLE}, {"batches": "ships"}, {"as_of": "1866"}], ids=str)
 @pytest.mark.parametrize("method", [*METHODS, "ask"])
 def test_no_form_of_an_answer_shows_a_hidden_name(rag: GraphRAG, method: str, limits: dict[str, Any]) -> None:
-    told = Contexts()
-    stream = rag.stream(method, QUESTION, callbacks=told, **limits)
+    stream = rag.stream(method, QUESTION, **limits)
     pieces = list(stream)
     answer = stream.result
     forms = {
@@ -110,8 +101,6 @@ def test_no_form_of_an_answer_shows_a_hidden_name(rag: GraphRAG, method: str, li
         "citations": str(answer.citations),
         "frames": str([frame.to_dicts() for frame in answer.context.values()]),
         "pieces": "".join(pieces),
-        "contexts": str([context.text for context in told.contexts]),
-        "frames of contexts": str([frame.to_dicts() for one in told.contexts for frame in one.frames.values()]),
         "everything": repr(answer),
     }
     assert {name: found for name, shown in forms.items() if (found := hidden_names(shown))} == {}

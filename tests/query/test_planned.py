@@ -12,7 +12,7 @@ from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.extras.planned import NO_PLANNER
 from graphrag_assets.llm.model_errors import ModelError
-from graphrag_assets.query import Callbacks, GraphRAG
+from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, question_of, says, user_message
 
@@ -63,17 +63,10 @@ def sent(server: OpenAIServer, task: str) -> list[str]:
 
 
 def test_a_value_of_one_step_is_part_of_the_question_of_the_next(rag, server):
-    contexts = []
-
-    class Told(Callbacks):
-        def on_context(self, context):
-            contexts.append(context)
-
-    answer = rag.planned(QUESTION, callbacks=Told())
+    answer = rag.planned(QUESTION)
     assert answer.steps["question"].to_list() == list(VALUES)
     assert answer.steps["values"].to_list() == [["Niagara"], ["William Hudson"]]
     assert answer.steps["found"].to_list() == [True, True]
-    assert [context.question for context in contexts] == list(VALUES)
     assert answer.answer == f"{MET} {COMMANDED}"
     assert {(row.table, row.number) for c in answer.citations for row in c.rows} == {("Sources", 0), ("Entities", 2)}
     calls = {category: usage.calls for category, usage in answer.usage.items() if usage.calls}

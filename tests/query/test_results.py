@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.query import Answer, Callbacks, Context, Failure, GraphRAG, QueryError
+from graphrag_assets.query import Answer, Callbacks, Failure, GraphRAG, QueryError
 
 from ..openai_server import running
 from .modeled import chat_answerer, says
@@ -22,10 +22,7 @@ def test_each_method_has_its_context(rag: GraphRAG) -> None:
 
 class Told(Callbacks):
     def __init__(self) -> None:
-        self.contexts, self.calls, self.errors = list[Context](), list[tuple[str, Usage]](), list[Failure]()
-
-    def on_context(self, context: Context) -> None:
-        self.contexts.append(context)
+        self.calls, self.errors = list[tuple[str, Usage]](), list[Failure]()
 
     def on_call(self, category: str, usage: Usage) -> None:
         self.calls.append((category, usage))
@@ -35,7 +32,7 @@ class Told(Callbacks):
 
 
 @pytest.mark.extended
-def test_callbacks_are_told_of_contexts_calls_and_errors(index_file: Path, tmp_path: Path) -> None:
+def test_callbacks_are_told_of_calls_and_errors(index_file: Path, tmp_path: Path) -> None:
     told, later = Told(), Told()
     with (
         running(content=says(text="Hudson did. [Data: Sources (0)]")) as server,
@@ -43,7 +40,6 @@ def test_callbacks_are_told_of_contexts_calls_and_errors(index_file: Path, tmp_p
     ):
         first = rag.local(QUESTION, callbacks=told)
         assert told.calls == [("response", first.usage["response"])]
-        assert [context.question for context in told.contexts] == [QUESTION]
         server.fail_next("400")
         answer = asyncio.run(rag.alocal("Who was Hudson?", callbacks=later, linking="model"))
         with pytest.raises(QueryError, match="must be an object of Callbacks or a subclass"):

@@ -115,7 +115,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenQuestion:
     """A question that is understood by itself, and the questions that together cover it."""
 
     question: str
@@ -252,12 +252,12 @@ class Answerer(ABC):
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
-    ) -> Rewritten:
+    ) -> RewrittenQuestion:
         """Return the question without the conversation, and up to `count` parts of it, in the words of `concepts`.
 
         By default the question as it is.
         """
-        return Rewritten(question)
+        return RewrittenQuestion(question)
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None

@@ -33,7 +33,7 @@ from graphrag_assets.contracts.answering import (
     Point,
     Relevance,
     Reply,
-    Rewritten,
+    RewrittenQuestion,
     Usage,
 )
 from graphrag_assets.embedded.questions import (
@@ -127,9 +127,9 @@ class EmbeddedAnswerer(Answerer):
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
-    ) -> Rewritten:
+    ) -> RewrittenQuestion:
         """Return the question in its conversation, whole: it is ranked by its words, which parts would have as well."""
-        return Rewritten(await asyncio.to_thread(in_conversation, question, options.history))
+        return RewrittenQuestion(await asyncio.to_thread(in_conversation, question, options.history))
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None

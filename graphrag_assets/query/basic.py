@@ -3,11 +3,11 @@
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.query.ask import Ask
-from graphrag_assets.query.context import Context, fill_sections
-from graphrag_assets.query.fetch import claims_in, sources
+from graphrag_assets.query.context import Context, fill
+from graphrag_assets.query.fetch import sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.local import CLAIMS, SOURCES
-from graphrag_assets.query.option_types import Count, Share
+from graphrag_assets.query.local import SOURCES
+from graphrag_assets.query.option_types import Count
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import respond
@@ -22,12 +22,9 @@ class BasicOptions(CommonOptions):
 
     Args:
         k: maximum number of text units.
-        claims_prop: share of the tokens for the claims made in these text units; 0: no section of claims. What a
-            section does not use goes to the other.
     """
 
     k: Count = 10
-    claims_prop: Share = 0.0
 
 
 async def build_context(ask: Ask[BasicOptions]) -> Context:
@@ -47,12 +44,7 @@ _DEFAULTS = BasicOptions()
 def basic_context(
     reader: Reader, question: Question, options: BasicOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """Return the context of a basic search: a section Sources, found by BM25 and vectors, and one of their claims."""
+    """Return the context of a basic search: the text units that match best by BM25 and vectors."""
     units = search_texts(reader, "text_unit", question, options.k, scope)
-    claims = [(CLAIMS.with_dates(reader), claims_in(reader, units, scope), 1.0)] if options.claims_prop else []
-    groups = [
-        (options.claims_prop, claims),
-        (1 - options.claims_prop, [(SOURCES.with_dates(reader), sources(reader, units, scope), 1.0)]),
-    ]
-    sections = fill_sections(groups, options.max_context_tokens, ("Sources", "Claims"))
-    return Context("basic", question.text, sections)
+    section = fill(SOURCES.with_dates(reader), sources(reader, units, scope), options.max_context_tokens)
+    return Context("basic", question.text, (section,))

@@ -306,23 +306,17 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         human_readable_id, id, community, level, title, summary, content, findings, rank, content_tokens,
         summary_tokens, text_units, occurrence_weight; by weight, then rank.
     """
-    members = f"""
-        SELECT entity, arg_min(community, level) AS community FROM search.entity_communities
-        WHERE level >= (SELECT least($level, max(level)) FROM search.entity_communities) AND community IN (
-            SELECT community FROM community_reports WHERE {scope.allows("community_report", "human_readable_id")}
-        )
-        GROUP BY entity
-    """
-    if not scope.limits_text:
-        members = """
-            SELECT entity, community FROM search.entity_communities
-            WHERE level = (SELECT least($level, max(level)) FROM search.entity_communities)
-        """
     return reader.frame(
         f"""
-        WITH weights AS (
+        WITH members AS (
+            SELECT entity, arg_min(community, level) AS community FROM search.entity_communities
+            WHERE level >= (SELECT least($level, max(level)) FROM search.entity_communities) AND community IN (
+                SELECT community FROM community_reports WHERE {scope.allows("community_report", "human_readable_id")}
+            )
+            GROUP BY entity
+        ), weights AS (
             SELECT community, coalesce(len(text_unit_ids), 0) AS text_units FROM communities
-            WHERE community IN (SELECT community FROM ({members}))
+            WHERE community IN (SELECT community FROM members)
         )
         SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary,
                {without_citations("r.full_content")} AS content,

@@ -210,7 +210,7 @@ _MAX_WORDS = 1  # of a question that has nothing else to search for
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedSources:
     """What a question names: times, versions, and titles or files of documents, in lower case."""
 
     times: Sequence[tuple[str, str]] = ()
@@ -218,7 +218,7 @@ class Named:
     documents: Sequence[str] = ()
 
     @classmethod
-    def of(cls, text: str) -> "Named":
+    def of(cls, text: str) -> "NamedSources":
         """Those of the newest question of a conversation that names any."""
         for question in text.splitlines():
             versions = [one or other for one, other in _VERSION.findall(question)]
@@ -241,8 +241,8 @@ class Named:
 
 def preferred(reader: Reader, text: str, scope: Scope) -> list[int]:
     """Return the text units of what a question names, in the order of their documents; none if it names nothing."""
-    named = Named.of(text)
-    if named == Named():
+    named = NamedSources.of(text)
+    if named == NamedSources():
         return []
     dated = reader.has_dates and bool(named.times)
     return reader.numbers(

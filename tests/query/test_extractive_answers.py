@@ -42,11 +42,6 @@ def sample(sample_index: Project) -> GraphRAG:
 
 
 @pytest.fixture(scope="module")
-def tickets(shared_folder: Path) -> GraphRAG:
-    return GraphRAG(index_once(shared_folder / "tickets", CORPORA / "tickets") / "index")
-
-
-@pytest.fixture(scope="module")
 def languages(shared_folder: Path) -> GraphRAG:
     return GraphRAG(index_once(shared_folder / "languages", CORPORA / "languages") / "index")
 
@@ -88,20 +83,6 @@ def test_questions_with_known_answers_are_answered_as_often_as_before(
         return all(fact.casefold() in said for fact in question["answer_contains"])
 
     assert sum(map(right, TRUTH)) >= least
-
-
-@every_method
-def test_customer_complaints_are_found_in_any_form_of_the_words(tickets: GraphRAG, method: str) -> None:
-    answer = asked(tickets, method, "What do customers complain about?")
-    assert is_direct(answer)
-    assert "several customers in your forum complain that the app loses its connection" in answer.answer
-    assert "Six customers complained about cracked glass" in answer.answer
-
-
-@every_method
-def test_a_fact_of_an_email_is_answered_by_every_method(tickets: GraphRAG, method: str) -> None:
-    assert "nine days on average" in asked(tickets, method, "How long do refunds take?").answer
-    assert asked(tickets, method, "Who won the 1998 World Cup?").answer.startswith(NO_ANSWER)
 
 
 @every_method

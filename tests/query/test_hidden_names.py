@@ -4,7 +4,6 @@ Two names are planted in the hidden document of `test_filters`: Moriarty, an ent
 which is the title of an entity that a visible document calls Hudson.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -18,7 +17,6 @@ from graphrag_assets.query import METHODS, Filter, GraphRAG, answer_to_json, ans
 from graphrag_assets.query.filters import EVERYTHING, scope_of
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
 from graphrag_assets.store.publication_reader import CurrentPublication
-from tests.cli import run_command
 from tests.query.test_filters import DOCUMENTS, SECRETS, write
 from tests.word_vectors import embedded_question
 
@@ -179,14 +177,3 @@ def test_an_empty_list_of_types_allows_none(rag: GraphRAG, condition: str) -> No
     assert frames["relationships"].is_empty()
     assert frames["entities"].is_empty() == (condition == "entity_types")
     assert frames["sources"].height > 0
-
-
-def test_the_command_line_filters_only_when_told_to(path: Path) -> None:
-    given = ("--index", str(path), "--json")
-    everywhere = json.loads(run_command("query", "retrieve", QUESTION, *given))
-    assert {row["document"] for row in everywhere} == {"Voyage", "Sale", "Secret"}
-    assert hidden_names(run_command("query", "local", QUESTION, *given, "--batch", "ships")) == []
-    for option in ("--batch", "--document"):
-        assert "which is not there" in run_command("query", "retrieve", QUESTION, *given, option, "")
-    for option in ("--as-of", "--since"):
-        assert "Error: The " in run_command("query", "retrieve", QUESTION, *given, option, "", status=1)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,11 +9,6 @@ from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, says
 
-LINKS = {
-    "names": ["Wildman Whitehouse"],
-    "low_level_keywords": ["electrician", "induction coils"],
-    "high_level": ["failure of the cable"],
-}
 QUESTION = "What was the largest vessel?"
 GREAT_EASTERN_MEANT = {"names": ["Great Eastern"], "low_level": ["ship"], "high_level": ["penguins near the ice"]}
 
@@ -40,27 +34,6 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 def rag(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path, max_retries=0))
-
-
-def titles(context: Any) -> list[str]:
-    return context.frames["entities"]["title"].to_list()
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize(
-    "question", ["Who was the surgeon who ruined the cable?", "Which physician spoiled the telegraph line?"]
-)
-def test_something_that_the_question_only_describes_is_found_by_the_model(server, sample_index, tmp_path, question):
-    server.content = says(QuestionLinks=LINKS)
-    rag = GraphRAG(sample_index.root / "index", answerer=chat_answerer(server, tmp_path))
-    by_names = rag.context("local", question, top_k_entities=5)
-    by_model = rag.context("local", question, top_k_entities=5, linking="model")
-    assert "Wildman Whitehouse" not in titles(by_names)
-    assert titles(by_model)[0] == "Wildman Whitehouse"
-    first = by_model.frames["sources"]["document"][0]
-    assert first == "The electrician at Valentia: Whitehouse and his coils"
-    assert by_names.frames["sources"]["document"][0] != first
-    assert len(server.chats) == 1
 
 
 def test_a_search_links_its_question_with_one_request_which_the_ledger_keeps(rag: GraphRAG, server) -> None:

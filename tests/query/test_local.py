@@ -7,7 +7,6 @@ import pytest
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
-from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.fetch import (
     relationships_around,
     report_rows,
@@ -88,13 +87,6 @@ def test_a_claim_that_a_text_unit_of_the_context_states_is_not_repeated(reader: 
     assert best not in few["claims"]["text_unit_number"]
 
 
-@pytest.mark.parametrize("top_k", [1, 3, 5])
-def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> None:
-    context = local_context(reader, QUESTION, LocalOptions(top_k_entities=top_k))
-    assert context.frames["entities"].height == top_k
-    assert context.frames["entities"]["in_context"].all()
-
-
 def test_several_hops_reach_beyond_the_neighbors(reader: Reader) -> None:
     # Hudson – Niagara – Agamemnon – Valentia – Great Eastern
     def reached(hops: int) -> set[str]:
@@ -138,19 +130,6 @@ def test_sql_in_questions_names_and_filters_stays_text(rag: GraphRAG, method: st
             with pytest.raises(QueryError):
                 rag.local("Who?", **{name: [text]})
     assert all(rag.sql(f"SELECT * FROM {table}").equals(before[table]) for table in tables)
-
-
-@pytest.mark.parametrize("budget", [40, 120, 2000])
-def test_basic_search_reads_the_claims_of_its_passages_within_their_share(reader: Reader, budget: int) -> None:
-    options = BasicOptions(k=4, claims_prop=0.3, max_context_tokens=budget)
-    context = basic_context(reader, Question("What was sold for £25,000?"), options)
-    found = {section.name: section for section in context.sections}
-    assert context.tokens <= budget
-    assert set(found["Claims"].frame["text_unit_number"]) <= set(found["Sources"].frame["human_readable_id"])
-    if budget == 2000:
-        assert "The Great Eastern was sold for £25,000 to new owners." in found["Claims"].text
-    without = basic_context(reader, Question("What was sold for £25,000?"), BasicOptions(k=4))
-    assert [section.name for section in without.sections] == ["Sources"]
 
 
 @pytest.mark.parametrize(

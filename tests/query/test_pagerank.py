@@ -37,8 +37,3 @@ def test_ranks_are_within_the_tolerance_of_the_exact_ones(edges, restart, dampin
     ranks = personalized_pagerank(sources, targets, weights, np.array(restart), damping, tolerance)
     assert ranks.sum() == pytest.approx(1)
     assert np.abs(ranks - exact(edges, np.array(restart), damping)).sum() <= tolerance
-
-
-def test_chain_halves_the_weight_at_each_step():
-    ranks = personalized_pagerank(np.array([0, 1]), np.array([1, 2]), np.ones(2), np.array([1.0, 0, 0]), damping=0.5)
-    assert ranks.tolist() == pytest.approx([4 / 7, 2 / 7, 1 / 7])

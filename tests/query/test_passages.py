@@ -1,7 +1,6 @@
 """Ranking passages by the graph of their names and subjects."""
 
 import json
-import math
 
 import polars as pl
 import pytest
@@ -9,12 +8,9 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.passages import RANKING_METHODS, rank_passages
-from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import text_scores
 
 from ..conftest import indexed
-from ..word_vectors import embedded_question
 
 QUESTION = "Which river flows past the birthplace of the designer of the Alder Bridge?"
 PLANTED = {
@@ -76,24 +72,6 @@ def test_passage_is_about_names_in_its_text_or_headings(sample_index):
                 assert row["source"].startswith(batch)
                 shown += len(row["about"])
     assert shown
-
-
-def test_scores_are_those_of_the_ranking(rag):
-    reader = rag.index.reader()
-    ranked = rank_passages(reader, Question(QUESTION), 40)
-    assert sum(ranked.graph.values()) < 1  # the rest of the rank is at the things
-    for method in set(RANKING_METHODS) - {"vectors"}:
-        found = rag.retrieve(QUESTION, 15, method)
-        assert found["rank"].to_list() == list(range(1, 16))
-        assert found["score"].round(9).is_sorted(descending=True)
-        assert all(math.isfinite(score) for score in found["score"])
-
-
-def test_passages_rank_by_vectors_where_there_are_some(vector_reader):
-    ranked = rank_passages(vector_reader, embedded_question("What did the oil of the lamps cost?"), 3, method="vectors")
-    assert next(iter(ranked.scores)) == 5
-    assert list(ranked.scores.values()) == sorted(ranked.scores.values(), reverse=True)
-    assert ranked.vectors == ranked.scores
 
 
 def test_words_and_vectors_add_up_each_spread_over_its_best_rows():

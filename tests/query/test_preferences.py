@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.retrieval import Named
+from graphrag_assets.query.retrieval import NamedSources
 from tests.conftest import index_once
 
 MONTHS = ["January", "February", "March", "April", "May", "June"]
@@ -54,30 +54,11 @@ def test_a_version_in_a_question_comes_first(rag: GraphRAG) -> None:
 @pytest.mark.parametrize(
     ("question", "named"),
     [
-        ("Who was Cyrus Field?", Named()),
-        ("How many miles are 2.5 knots?", Named()),
-        ("What is new in v2.3?", Named([], ["2.3"], [])),
-        ('What does "The Memoir" say?', Named([], [], ["the memoir"])),
+        ("Who was Cyrus Field?", NamedSources()),
+        ("How many miles are 2.5 knots?", NamedSources()),
+        ("What is new in v2.3?", NamedSources([], ["2.3"], [])),
+        ('What does "The Memoir" say?', NamedSources([], [], ["the memoir"])),
     ],
 )
-def test_what_a_question_names(question: str, named: Named) -> None:
-    assert Named.of(question) == named
-
-
-WORKS = ["Acme", "Birch", "Cedar", "Dover", "Elm", "Fenn"]
-
-
-@pytest.mark.parametrize("number", [0, 3, 5])
-def test_reports_on_the_month_of_a_question_are_read_first(
-    shared_folder: Path, tmp_path_factory: pytest.TempPathFactory, number: int
-) -> None:
-    folder = tmp_path_factory.mktemp("works") / "input"
-    for month, name in enumerate(WORKS, 1):
-        (folder / name).mkdir(parents=True)
-        (folder / name / f"minutes-2025-{month:02}-10.md").write_text(
-            f"# Minutes\n\nThe {name} Company met the {name} Bank. The {name} Bank lent money to the {name} Company."
-        )
-    rag = GraphRAG(index_once(shared_folder / "works", folder) / "index")
-    question = f"Which bank lent money to which company in {MONTHS[number]} 2025?"
-    first = rag.context("drift", question).evidence.passages[0]
-    assert (first.table, f"{WORKS[number]} Company" in first.text) == ("Reports", True)
+def test_what_a_question_names(question: str, named: NamedSources) -> None:
+    assert NamedSources.of(question) == named

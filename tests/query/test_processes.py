@@ -10,7 +10,6 @@ import pytest
 from tests.model_index import PROJECT
 
 SECONDS = 120
-METHODS = ("local", "global_", "drift", "basic", "lazy", "planned", "ask", "retrieve", "plan")
 
 
 def run(*arguments: str, **settings: str) -> str:

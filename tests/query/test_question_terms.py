@@ -87,28 +87,16 @@ def found(reader: Reader, question: str) -> set[int]:
     ("question", "expected"),
     [
         ("customer", {0}),  # only the plural is there
-        ("customer's", {0}),
         ("customer’s", {0}),
         ("delivery", {0}),  # of another ending: y becomes i
-        ("delivering", {0}),
-        ("complaint", {0}),
         ("complain", {0}),  # Snowball's stems differ: "complain" and "complaint"
-        ("complaining", {0}),
         ("email", {0}),
-        ("e-mail", {0}),
         ("Commanded", {1}),
         ("co-operate", {1}),
-        ("cooperating", {1}),
-        ("cyrus field", {1, 4}),
         ("who was cyrus field", {1, 4}),
-        ("engineering", {1}),
         ("Malmo", {2}),
-        ("MALMÖ", {2}),
         ("Zuerich", {2}),
-        ("zurich", {2}),
         ("Saint-Exupery", {2}),
-        ("saint exupéry", {2}),
-        ("hope", {2}),
         ("walking", {4}),
         ("plane", {4}),  # a text has it
         ("planets", {3, 5}),
@@ -125,13 +113,9 @@ def test_words_find_texts_with_related_forms(reader: Reader, question: str, expe
     [
         ("Lieferung", {6, 7}),
         ("Müller", {6, 7}),
-        ("Mueller", {6, 7}),
-        ("muller", {6, 7}),
         ("GROSSE STRASSE", {6}),
-        ("kunde", {6, 7}),
         ("клиент", {8}),
         ("елка", {8}),
-        ("Ёлки", {8}),
         ("the customer and the Kunde", {0, 6, 7}),
     ],
 )

@@ -232,20 +232,3 @@ def test_an_answerer_may_ask_in_turn_by_the_asynchronous_twin_only(index_file: P
             return Reply((await inner.abasic(question)).answer)
 
     assert HUDSON in GraphRAG(index_file, answerer=Asking()).local(QUESTION).answer
-
-
-@pytest.mark.extended
-def test_an_asynchronous_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
-    server.content = says(text=" ".join(map(str, range(20_000))))
-
-    async def story() -> None:
-        async with modeled.astream("local", QUESTION) as stream:
-            await anext(stream)
-        assert not _searches()
-        with pytest.raises(QueryError, match="ended before"):
-            _ = stream.result
-        with pytest.raises(QueryError, match="timeout"):
-            await modeled.abasic("Quick?", timeout=0.0001)
-        assert HUDSON in (await modeled.acontext("basic", QUESTION)).text
-
-    asyncio.run(story())

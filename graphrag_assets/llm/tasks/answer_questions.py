@@ -23,7 +23,7 @@ from graphrag_assets.contracts.answering import (
     Point,
     Relevance,
     Reply,
-    Rewritten,
+    RewrittenQuestion,
     StepFindings,
     Usage,
     as_note,
@@ -128,12 +128,14 @@ class ChatAnswerer(Answerer):
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
-    ) -> Rewritten:
+    ) -> RewrittenQuestion:
         """Return the question without the conversation, and up to `count` questions that together cover it."""
         lines = "\n".join(f"- {concept}" for concept in concepts)
         values = {"concepts": lines, "question": question, "count": count, "history": _said_before(options)}
         said, usage = await ask_model(self._model, tasks.SUB_QUESTIONS, **values)
-        return Rewritten(said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage)
+        return RewrittenQuestion(
+            said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage
+        )
 
     async def atest(
         self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None

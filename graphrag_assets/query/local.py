@@ -211,7 +211,7 @@ async def read_all(ask: Ask[Any], options: LocalOptions) -> Context | None:
 
 def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
     """Return the claims that the context's text units do not state, and those that have ended."""
-    room = options.text_unit_prop * options.max_context_tokens - SOURCES.heading_tokens
+    room = max(options.text_unit_prop * options.max_context_tokens - SOURCES.heading_tokens, 0)
     stated = texts.filter(pl.col("line_tokens").fill_null(room + 1).cum_sum() <= room)["human_readable_id"]
     return claims.filter(pl.col("ended") | ~pl.col("text_unit_number").is_in(stated.to_list()))
 

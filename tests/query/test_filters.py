@@ -337,7 +337,7 @@ def test_sources_and_claims_show_the_dates_of_documents(whole: Reader, index_of:
         text = rag.context("local", "Who commanded the Niagara?", text_unit_prop=0.0).text
         assert "id|document_date|context|text\n" in text
         assert "id|document_date|entity|object|" in text
-        assert "|1858-08-05|Voyage|The Niagara met" in text
+        assert "|1858-08-05|Voyage|Hudson" in text
         assert "document_date" not in undated.context("local", "Who commanded the Niagara?").text
 
 

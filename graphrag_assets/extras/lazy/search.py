@@ -199,24 +199,11 @@ def _rarity(reader: Reader, question: str) -> dict[str, float]:
 
 
 def _groups(ask: Ask[LazyOptions], exploration: Exploration) -> list[Section]:
-    """Return the relevant text units in sections within the token limit: those of a community and a document adjoin."""
-    units = exploration.hits
+    """Return the relevant text units in sections within the token limit: those of a document adjoin."""
     layout, limit = SOURCES.with_dates(ask.reader), ask.options.max_context_tokens
-    of_unit = ask.reader.rows(
-        """
-        SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)
-        WHERE level = 0 AND text_unit IN (SELECT unnest($units::INT[])) GROUP BY text_unit, community
-        QUALIFY row_number() OVER (PARTITION BY text_unit ORDER BY count(*) DESC, community) = 1
-        """,
-        {"units": list(units)},
-    )
-    rows = sources(ask.reader, list(units), ask.scope).join(
-        of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left"
-    )
-    first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
-    places = rows.select("community", "document_id", "start_char").rows()
-    order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))
-    rows = rows[order].drop("community")
+    rows = sources(ask.reader, exploration.hits, ask.scope)
+    first = pl.int_range(pl.len()).min().over("document_id")
+    rows = rows.sort(first, "start_char", "human_readable_id")
     written = dict(rows.select("human_readable_id", "text").iter_rows())
     # Each sentence after the number by which it can be cited.
     numbered = {

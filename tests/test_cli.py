@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from graphrag_assets.cli import main
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -36,6 +37,7 @@ def test_empty_input_folder_is_reported(project):
         (("index", "--input", "nowhere"), "nowhere"),
         (("index", "--batch", "nope"), "No batch 'nope'"),
         (("query", "local", "Who?"), "Nothing is published"),
+        (("resolve", "judge"), "Run `graphrag-assets index`"),
         (("query", "local", "Who?", "--index", "nowhere"), "nowhere does not exist. Give the data folder"),
     ],
 )
@@ -103,3 +105,7 @@ def test_a_query_takes_dates(start_with):
     assert "Valentia" not in run_command("query", "basic", "Who commanded?", "--context", "--as-of", "1866")
     passages = json.loads(run_command("query", "retrieve", "Who met whom?", "--since", "1867", "--json"))
     assert ["Valentia" in passage["text"] for passage in passages] == [True]
+
+
+def test_there_are_at_most_15_commands():
+    assert len(main.list_commands(None)) <= 15

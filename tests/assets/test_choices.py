@@ -1,12 +1,10 @@
 """What performs each task of indexing: GRAPHRAG_METHOD, and what its settings do to an index."""
 
-from dataclasses import replace
-
 import pytest
 
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan_input
-from graphrag_assets.errors import RefusedFileError, SettingsError
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import METHODS, Settings
 from tests.assets.test_language_models import use
 
@@ -63,18 +61,6 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
     assert chat_model(settings, use="query").options.base_url is None
     assert chat_model(settings, use="query").options.api_key is None
     assert chat_model(settings, use="extraction").options.base_url == given["chat_base_url"]
-
-
-def test_pattern_and_size_decide_which_files_are_read(project, monkeypatch):
-    monkeypatch.setattr("graphrag_assets.assets.index.MAX_FILE_BYTES", 1_000)
-    index = replace(project.index, overrides={"file_pattern": r"\.txt$"})
-    for name, size in (("a/small.txt", 10), ("a/large.txt", 2_000), ("a/other.log", 10)):
-        project.write(name, "x" * size)
-    files = {file.path: file for file in index.input.files("a")}
-    assert set(files) == {"a/small.txt", "a/large.txt"}
-    assert files["a/small.txt"].read() == b"x" * 10
-    with pytest.raises(RefusedFileError, match="the limit is"):
-        files["a/large.txt"].read()
 
 
 @pytest.mark.extended

@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 import olefile
 
 from graphrag_assets.reading.decoding import UnreadableError, decode
+from graphrag_assets.reading.markdown import table_of
 from graphrag_assets.reading.source_records import (
     NO_TEXT,
     PASSWORD,
@@ -32,6 +34,7 @@ _CHARACTERS = {
     **{"lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " "},
     **{"~": "\xa0", "_": "-", "-": "", "\n": "\n\n", "\r": "\n\n", "\\": "\\", "{": "{", "}": "}"},
 }
+_ROW, _CELL = "\x01", "\x02"  # a row of a table, and what parts its cells
 _MAX_LEVEL = 6  # body text is of level 9
 _PROPERTIES = ("title", "author", "subject", "keywords")
 _SKIPPED = frozenset((
@@ -137,11 +140,7 @@ class _RichText:
             self._cells.append(" ".join("".join(body[start:]).split()))
             del body[start:]
         elif self._cells:
-            is_first = not (body and body[-1].startswith("| "))
-            line = f"| {' | '.join(self._cells)} |\n"
-            body.append(line + ("|" + " --- |" * len(self._cells) + "\n" if is_first else "") + "\n\n")
-            if not is_first:
-                body[-2] = body[-2].removesuffix("\n\n")
+            body.append(f"{_ROW}{_CELL.join(self._cells)}\n\n")
             self._cells = []
 
     def _close(self, group: _Group, parent: _Group) -> None:
@@ -167,7 +166,12 @@ def read_rtf(data: bytes) -> Iterator[Record | Problem]:
     """Yield the one document of a rich text file: paragraphs, tables and notes, each font in its code page."""
     rich = _RichText()
     rich.read(data)
-    body = "".join(rich.texts["body"]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    body = ""
+    for is_table, group in groupby(rich.texts["body"], lambda text: text.startswith(_ROW)):
+        texts = [*group]
+        rows = [text.strip().removeprefix(_ROW).split(_CELL) for text in texts]
+        body += f"{table_of(rows)}\n\n" if is_table else "".join(texts)
+    body = body.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     paragraphs = [re.sub(r"[ \t]+", " ", paragraph).strip() for paragraph in re.split(r"\n{2,}", body)]
     notes = [f"[^{number}]: {note}" for number, note in enumerate(rich.notes, start=1)]
     about = {name: "".join(rich.texts.get(name, [])).strip() for name in _PROPERTIES}

@@ -1,7 +1,6 @@
 """Reads publications: finds the current file, opens it read-only, switches to the next one."""
 
 import contextlib
-import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +22,6 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-_USE = "USE published"
 _USE_ALL_SCHEMAS = "SET search_path = 'published.main,published.operations,published.search'"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
@@ -58,7 +56,6 @@ class Reader:
     connection: duckdb.DuckDBPyConnection
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """Allowed rows per filter, cached by `query.filters`."""
-    _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
 
     def query(
         self, query: str, parameters: Mapping[str, Any] | None = None, tables: Mapping[str, pl.DataFrame] | None = None
@@ -97,10 +94,9 @@ class Reader:
         fetch: Callable[[duckdb.DuckDBPyRelation], Result],
     ) -> Result:
         check_text(query)
-        with self._failing(), self.connection.cursor() as cursor:  # a new one, without the state of others
+        with self._cursor(_USE_ALL_SCHEMAS) as cursor:
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
-            cursor.execute(_USE_ALL_SCHEMAS)
             for name, frame in (tables or {}).items():
                 cursor.register(name, ArrowStream(frame))
             return interruptible(cursor, lambda: fetch(cursor.sql(query, params=dict(parameters or {}))))
@@ -129,32 +125,16 @@ class Reader:
     def _fetch(
         self, query: str, parameters: Mapping[str, Any] | None, fetch: Callable[[duckdb.DuckDBPyConnection], Result]
     ) -> Result:
-        """Return what `fetch` makes of a query's result. Queries are parsed once: it takes a fifth of a short one's
-        time.
-        """
+        """Return what `fetch` makes of a query's result."""
         with self._cursor() as cursor:
-            (statement,) = self._parsed(query)
-            return interruptible(cursor, lambda: fetch(cursor.execute(statement, dict(parameters or {}))))
-
-    @cached_property
-    def _parsed(self) -> Callable[[str], list[duckdb.Statement]]:
-        return functools.lru_cache(256)(self.connection.extract_statements)
+            return interruptible(cursor, lambda: fetch(cursor.execute(query, dict(parameters or {}))))
 
     @contextlib.contextmanager
-    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._failing():
-            # A connection serves one thread at a time. Idle ones are reused: USE costs as much as a short query.
-            try:
-                cursor = self._idle.pop()
-            except IndexError:
-                cursor = self.connection.cursor()
-                cursor.execute(_USE)
-            try:
-                yield cursor
-            except BaseException:
-                cursor.close()  # it may have an unfinished result
-                raise
-            self._idle.append(cursor)
+    def _cursor(self, use: str = "USE published") -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a connection without the state of others: one serves one thread at a time."""
+        with self._failing(), self.connection.cursor() as cursor:
+            cursor.execute(use)
+            yield cursor
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -165,8 +145,6 @@ class Reader:
 
     def close(self) -> None:
         """Close the file."""
-        while self._idle:
-            self._idle.pop().close()
         self.connection.close()
 
     @cached_property

@@ -24,7 +24,7 @@ from graphrag_assets.store.decisions import read_decisions
 from graphrag_assets.store.index_database import replace_table
 from graphrag_assets.store.index_files import STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.publication_writer import Publication, intact_publication, publication_shape, publish
-from graphrag_assets.store.publications import compare, counts_in_words, state_in_words
+from graphrag_assets.store.publications import count_changes, counts_in_words, state_in_words
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ def _summary(published: Publication, index: Index) -> str:
     lines = [state_in_words(folder, published.number, published.is_new)]
     if published.is_new and before:
         with contextlib.suppress(StoreError):  # of the publication before: it is of another version, or damaged
-            counts = compare(publication_file(folder, before[-1]), published.path)["change_counts"]
+            counts = count_changes(publication_file(folder, before[-1]), published.path)
             kinds = counts["what"].unique(maintain_order=True)
             lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
     return "\n".join(lines)

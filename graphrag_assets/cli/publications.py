@@ -8,8 +8,8 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.index_files import publication_file
 from graphrag_assets.store.publications import (
     KeptPublication,
-    compare,
     comparison_sql,
+    count_changes,
     counts_in_words,
     list_publications,
     resolve,
@@ -69,7 +69,7 @@ def diff(before: str | None, after: str | None, sql: bool) -> None:
     if sql:
         click.echo(comparison_sql(*paths), nl=False)
         return
-    counts = compare(*paths)["change_counts"]
+    counts = count_changes(*paths)
     console.say(f"{_name(publications[older])} → {_name(publications[newer])}")
     for what in counts["what"].unique(maintain_order=True):
         console.print(Text.assemble((f"{what.capitalize()}: ", "bold"), counts_in_words(counts, what)), soft_wrap=True)

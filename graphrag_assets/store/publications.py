@@ -1,6 +1,6 @@
 """The kept publications: list them, switch between them, compare two of them.
 
-The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` returns it for use in any DuckDB shell.
+The comparison is SQL over both files (`sql/compare.sql`), for any DuckDB shell.
 """
 
 import logging
@@ -27,14 +27,6 @@ from graphrag_assets.store.schema import literal, sql
 
 log = logging.getLogger(__name__)
 
-VIEWS = (
-    "change_counts",
-    "changed_documents",
-    "changed_entities",
-    "changed_relationships",
-    "changed_communities",
-    "changed_reports",
-)
 WORDS = ("current", "previous", "newest", "oldest")
 
 
@@ -124,15 +116,15 @@ def resolve(index_folder: Path, name: str) -> int:
     return int(number)
 
 
-def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
-    """Return what differs between two published files, by the views of `sql/compare.sql`.
+def count_changes(before: Path, after: Path) -> pl.DataFrame:
+    """Return how much differs between two published files: the view change_counts of `sql/compare.sql`.
 
-    In change_counts, rows that are the same in both count as `kept`.
+    Rows that are the same in both count as `kept`.
     """
     with attached(before=before, after=after) as connection:
         try:
             connection.execute(sql("compare"))
-            return {view: pl.DataFrame(connection.sql(f"FROM {view} ORDER BY ALL")) for view in VIEWS}
+            return pl.DataFrame(connection.sql("FROM change_counts"))
         except duckdb.Error as error:
             raise StoreError(f"Cannot compare {before} with {after}: {error}") from error
 
@@ -146,7 +138,7 @@ def counts_in_words(counts: pl.DataFrame, what: str) -> str:
 
 
 def comparison_sql(before: Path, after: Path) -> str:
-    """Return SQL that makes the views of `compare` in any DuckDB shell."""
+    """Return SQL that makes the views of `sql/compare.sql` in any DuckDB shell."""
     attached = (
         f"ATTACH {literal(path.resolve())} AS {name} (READ_ONLY);\n"
         for name, path in (("before", before), ("after", after))

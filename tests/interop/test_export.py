@@ -9,75 +9,12 @@ from graphrag_assets.extras.interop import exporter
 from graphrag_assets.extras.interop.exporter import FORMATS, TABLES, export
 from graphrag_assets.extras.interop.importer import import_index
 
-COLUMNS = {
-    "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
-    "text_units": "id human_readable_id text n_tokens document_id entity_ids relationship_ids covariate_ids",
-    "entities": "id human_readable_id title type description text_unit_ids frequency degree",
-    "relationships": "id human_readable_id source target description weight combined_degree text_unit_ids",
-    "covariates": "id human_readable_id covariate_type type description subject_id object_id status start_date "
-    "end_date source_text text_unit_id",
-    "communities": "id human_readable_id community level parent children title entity_ids relationship_ids "
-    "text_unit_ids period size",
-    "community_reports": "id human_readable_id community level parent children title summary full_content rank "
-    "rating_explanation findings full_content_json period size",
-}
-
 
 @pytest.fixture(scope="session")
 def exported(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     export("graphrag", folder, small.root / "index")
     return {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
-
-
-def links(frames):
-    """(table, column, ids named there, ids there are) for every list and reference of GraphRAG's tables."""
-    ids = {name: set(frame["id"]) for name, frame in frames.items()}
-    titles = set(frames["entities"]["title"])
-    numbers = set(frames["communities"]["community"])
-    for name, column, known in (
-        ("documents", "text_unit_ids", ids["text_units"]),
-        ("text_units", "entity_ids", ids["entities"]),
-        ("text_units", "relationship_ids", ids["relationships"]),
-        ("text_units", "covariate_ids", ids["covariates"]),
-        ("entities", "text_unit_ids", ids["text_units"]),
-        ("relationships", "text_unit_ids", ids["text_units"]),
-        ("communities", "entity_ids", ids["entities"]),
-        ("communities", "relationship_ids", ids["relationships"]),
-        ("communities", "text_unit_ids", ids["text_units"]),
-        ("communities", "children", numbers),
-        ("community_reports", "children", numbers),
-    ):
-        yield name, column, set(frames[name][column].explode().drop_nulls()), known
-    for name, column, known in (
-        ("text_units", "document_id", ids["documents"]),
-        ("covariates", "text_unit_id", ids["text_units"]),
-        ("relationships", "source", titles),
-        ("relationships", "target", titles),
-        ("communities", "parent", numbers | {-1}),
-        ("community_reports", "community", numbers),
-    ):
-        yield name, column, set(frames[name][column]), known
-
-
-def test_the_tables_have_graphrags_columns_and_types(exported):
-    assert {name: frame.columns for name, frame in exported.items()} == {n: c.split() for n, c in COLUMNS.items()}
-    assert exported["communities"].schema["children"] == pl.List(pl.Int64)
-    assert exported["entities"].schema["text_unit_ids"] == pl.List(pl.String)
-    fields = pl.List(pl.Struct({"explanation": pl.String, "summary": pl.String}))
-    assert exported["community_reports"].schema["findings"] == fields
-    assert {exported[name].schema["human_readable_id"] for name in TABLES} == {pl.Int64}
-
-
-@pytest.mark.extended
-def test_every_id_in_the_tables_is_that_of_a_row(exported, sample_index, tmp_path):
-    export("graphrag", tmp_path / "sample", sample_index.root / "index")
-    sample = {name: pl.read_parquet(tmp_path / "sample" / f"{name}.parquet") for name in TABLES}
-    for frames in (exported, sample):
-        found = {(name, column): named - known for name, column, named, known in links(frames) if named - known}
-        assert found == {}
-    assert sample["documents"].height == sample_index.sql("SELECT count(*) FROM documents")[0][0]
-    assert set(sample["entities"]["title"]) == {title.upper() for title in set(sample["entities"]["title"])}
 
 
 @pytest.mark.extended

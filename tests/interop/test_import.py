@@ -9,7 +9,6 @@ from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.embedded.reporter import REPORTER
 from graphrag_assets.errors import InputError
-from graphrag_assets.extras.interop import importer
 from graphrag_assets.extras.interop.importer import import_index, remove
 from graphrag_assets.extras.interop.source import read_source
 from graphrag_assets.extras.purge import purge
@@ -190,21 +189,6 @@ def test_no_model_is_called_but_for_missing_reports(project, import_small, monke
         assert len(server.chats) <= 1  # that of Valentia, if a model is called for so small a community at all
         kept = project.sql("SELECT count(*) FROM community_reports WHERE model = 'imported'")
         assert kept == [(3,)]
-
-
-def test_an_interrupted_import_leaves_nothing(project, import_small, monkeypatch):
-    def killed(*args):
-        raise KeyboardInterrupt
-
-    project.write("mine.md", "Samuel Canning met Robert Halpin in London.")
-    project.index_all()
-    before = contents(project)
-    with monkeypatch.context() as patch:
-        patch.setattr(importer, "report_rows", killed)
-        with pytest.raises(KeyboardInterrupt):
-            import_small()
-    assert contents(project) == before
-    assert scan(project.index).imported == ()
 
 
 # ---- indexes that cannot be read, or lack something

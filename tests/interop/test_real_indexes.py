@@ -103,17 +103,6 @@ def test_relationships_come_back_with_pairs_of_both_directions_merged(round_trip
         assert len(found["text_unit_ids"]) == len({unit for row in rows for unit in row["text_unit_ids"]})
 
 
-def test_claims_come_back_but_for_the_garbage(round_trip):
-    before, after = round_trip
-    gone = {number for number in before["covariates"] if number not in after["covariates"]}
-    assert gone == {number for number, row in before["covariates"].items() if row["description"] is None}
-    for number, row in after["covariates"].items():
-        given = before["covariates"][number]
-        assert same(given, row, "type", "description", "object_id", "start_date", "end_date", "source_text")
-        assert row["status"] == (given["status"] if given["status"] != "NONE" else "SUSPECTED")
-        assert row["subject_id"] == given["subject_id"].upper()
-
-
 def test_communities_come_back_with_the_entities_that_joined(round_trip):
     before, after = round_trip
     titles = [{row["id"]: row["title"] for row in tables["entities"].values()} for tables in (before, after)]

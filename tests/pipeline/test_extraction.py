@@ -67,14 +67,6 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
     assert found.errors.is_empty()
 
 
-def test_the_order_in_which_units_are_done_does_not_matter():
-    def backwards(units):
-        return reversed(list(fixed(units)))
-
-    first, second = extract_text_units(EXTRACTED, fixed, "x"), extract_text_units(EXTRACTED, backwards, "x")
-    assert all(a.equals(b) for a, b in zip(first, second, strict=True))
-
-
 def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
     def sometimes(text: str) -> UnitExtraction | Exception:
         return RuntimeError("broken") if text == "one" else records(text)

@@ -49,16 +49,12 @@ def errors(loaded: Loaded) -> list[tuple[object, ...]]:
     [
         *(
             ({**RELATIONSHIP, "strength": value}, f"strength is {value!r}, which is not a number above 0")
-            for value in ("nan", "inf", "1e400", "1e308", "7,5", "high", "0", "-4")
+            for value in ("nan", "1e308", "7,5", "0")
         ),
         ({**CLAIM, "status": "maybe"}, "status is 'maybe', which is not TRUE, FALSE or SUSPECTED"),
         ({**CLAIM, "start_date": "soon"}, "start_date is 'soon', which is not a date"),
-        ({**CLAIM, "end_date": "2999-99-99"}, "end_date is '2999-99-99', which is not a date"),
         ({**CLAIM, "end_date": "03/04/1866"}, "end_date is '03/04/1866', which is not a date"),
-        *(
-            ({"title": "Acme", "not": value}, f"not is {value!r}, which is not yes or no")
-            for value in ("denied", "wahr")
-        ),
+        ({"title": "Acme", "not": "denied"}, "not is 'denied', which is not yes or no"),
         ({"title": "Acme", "kind": "customer"}, "kind is 'customer', which is not one of entity, relationship"),
         ({"source": "Ada", "type": "PERSON"}, "the row states no fact"),
     ],

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 from graphrag_assets.pipeline.layout import layout
 from tests.pipeline.test_clustering import cluster
@@ -60,15 +59,6 @@ def test_every_entity_has_one_place_between_minus_one_and_one(drawn: tuple[int, 
     assert len(np.unique(points, axis=0)) == len(points)
     if len(points) > 1:
         assert np.abs(points).max() == pytest.approx(1)
-
-
-@given(graphs(), st.randoms(use_true_random=False))
-def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Random) -> None:
-    frames = graph(*drawn)
-    entities, members, relationships = (
-        frame.sample(fraction=1, shuffle=True, seed=rng.randrange(99)) for frame in frames
-    )
-    assert_frame_equal(layout(entities, members, relationships), layout(*frames), check_exact=True)
 
 
 def test_the_members_of_a_community_lie_together() -> None:

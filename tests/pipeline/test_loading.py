@@ -114,16 +114,11 @@ def test_a_text_file_is_one_document(tmp_path: Path) -> None:
     ("text", "title"),
     [
         ("# The  cable #\n\nText", "The cable"),
-        ("\n\n# The cable\nText", "The cable"),
         ("Text first\n# The cable", "The cable"),
-        ("## Second level\nText\n# The cable", "The cable"),
         ("Text\n## Second level\n### Third level", "file"),
         ("The cable\n=========\nText", "The cable"),
         ("---\ntitle: The cable\n---\n# Another", "The cable"),
-        ('+++\ntitle = "The cable"\n+++\nText', "The cable"),
-        ('{\n"title": "The cable"\n}\nText', "The cable"),
         ("#hashtag", "file"),
-        ("# ", "file"),
     ],
 )
 def test_a_markdown_files_title_is_that_of_front_matter_or_its_first_heading(

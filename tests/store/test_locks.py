@@ -65,10 +65,3 @@ def test_a_run_waits_for_the_writer_and_says_for_whom(working, writer, end):
     assert told.lines == [
         f"index_batch of 'a' waits for knowledge_graph of run run-1 (process {process.pid}), which writes the index"
     ]
-
-
-def test_lock_files_are_in_their_folder_only(working, tmp_path):
-    with working.writing("knowledge_graph"), working.transaction() as connection:
-        connection.execute("SELECT 1")
-    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.lock")}
-    assert found == {"index/locks/working.lock", "index/locks/writer.lock"}

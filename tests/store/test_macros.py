@@ -145,23 +145,6 @@ def test_a_row_is_explained_down_to_its_documents(index):
         assert used == set(steps) - {key}
 
 
-def test_a_call_for_each_row_needs_no_more_memory_than_the_tables(index):
-    with duckdb.connect(config={"memory_limit": "150MB", "max_temp_directory_size": "0KB"}) as connection:
-        ((path,),) = index.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
-        connection.execute(f"ATTACH '{path}' AS g (READ_ONLY); USE g")
-        wrong = "SELECT title FROM entities e WHERE degree <> (SELECT count(*) FROM neighbors(e.human_readable_id))"
-        assert connection.execute(wrong).fetchall() == []
-        for macro in (
-            "neighbors(e.human_readable_id, 2)",
-            "entity_timeline(e.human_readable_id)",
-            "history_of(e.human_readable_id)",
-        ):
-            of_each = f"SELECT e.title, (SELECT count(*) FROM {macro}) AS n FROM entities e"
-            ((some,),) = connection.execute(f"SELECT n FROM ({of_each}) WHERE title = 'Great Eastern'").fetchall()
-            call = macro.replace("e.human_readable_id", "'Great Eastern'")
-            assert connection.execute(f"SELECT count(*) FROM {call}").fetchall() == [(some,)]
-
-
 def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
     """In every macro with a parameter for an entity."""
     (name, numbers), *_ = index.execute(

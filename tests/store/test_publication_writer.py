@@ -6,12 +6,11 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import bm25_index, schema, token_counts
+from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.index_files import POINTER, STABLE_NAME, replacing
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
-from graphrag_assets.store.publications import roll_back
 from graphrag_assets.store.schema import PUBLISHED
 
 UNITS = pl.DataFrame(
@@ -147,16 +146,6 @@ def test_the_published_file_links_rows_by_number(published, tmp_path):
     assert rows(tmp_path, "SELECT typeof(vector) FROM embeddings LIMIT 1") == [("FLOAT[2]",)]
 
 
-def test_postings_count_the_terms_of_each_text(published, tmp_path):
-    ben = "term = md5_number_lower('text_unit ben')"
-    assert rows(tmp_path, f"SELECT kind, number, n, length FROM search.postings WHERE {ben}") == [
-        ("text_unit", 0, 1, 4),  # with the title of the document
-        ("text_unit", 1, 1, 4),
-    ]
-    assert rows(tmp_path, f"SELECT texts FROM search.posting_terms WHERE {ben}") == [(2,)]
-    assert rows(tmp_path, "FROM search.posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 4.0)]
-
-
 def test_every_published_table_and_column_has_its_comment(published, tmp_path):
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal"
     query = (
@@ -174,37 +163,6 @@ def test_rows_of_every_published_table_are_in_its_reading_order(index):
         stored = index.execute(f"SELECT {columns} FROM {table.sql_name}").fetchall()
         ordered = index.execute(f"SELECT {columns} FROM {table.sql_name} ORDER BY {table.order}").fetchall()
         assert stored == ordered, table.name
-
-
-@pytest.mark.extended
-def test_the_same_content_is_not_published_twice(working, tmp_path):
-    first, second = publish(working, tmp_path), publish(working, tmp_path)
-    assert (first.number, first.is_new) == (1, True)
-    assert (second.number, second.is_new, second.path, second.rows) == (1, False, first.path, first.rows)
-    assert second.rows["entities"] == 3
-    with working.transaction() as connection:
-        replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("other")))
-    third = publish(working, tmp_path)
-    assert (third.number, third.is_new) == (2, True)
-
-
-def test_texts_are_counted_and_their_words_stemmed_once(published, tmp_path, monkeypatch):
-    counted, stemmed = [], []
-    monkeypatch.setattr(token_counts, "count_tokens", lambda texts: [counted.append(text) or 1 for text in texts])
-    stems = bm25_index.stems
-    monkeypatch.setattr(bm25_index, "stems", lambda words, language: stemmed.extend(words) or stems(words, language))
-    publish(published, tmp_path, always=True)
-    assert (counted, stemmed) == ([], [])
-    with published.transaction() as connection:
-        connection.execute("UPDATE text_units SET text = 'Ada met Bea.' WHERE id = 'u0'")
-    publish(published, tmp_path)
-    assert (counted, stemmed) == (["0|d|Ada met Bea.\n"], ["bea"])
-    assert rows(tmp_path, "SELECT form, term, uses FROM search.word_forms WHERE form IN ('bea', 'ben') ORDER BY 1") == [
-        ("bea", "bea", 1),
-        ("ben", "ben", 2),  # an entity and the other text unit
-    ]
-    kept = "SELECT (SELECT count(*) FROM words WHERE term = 'bea'), (SELECT count(*) FROM indexed_texts)"
-    assert published.read(kept).row(0) == (1, 5)  # of two text units and three entities
 
 
 @pytest.mark.parametrize(
@@ -274,17 +232,3 @@ def test_drafts_of_a_killed_process_are_removed_by_the_next_and_those_of_living_
         publish(working, tmp_path)
         assert list(tmp_path.rglob(".draft-*")) == [living]
     assert not list(tmp_path.rglob(".draft-*"))
-
-
-@pytest.mark.extended
-def test_going_back_lasts_until_something_new_is_published(published, tmp_path):
-    with published.transaction() as connection:
-        replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
-    publish(published, tmp_path)
-    roll_back(tmp_path, 1)
-    assert publish(published, tmp_path).number == 2  # there is nothing new
-    assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
-    with published.transaction() as connection:
-        replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("newer")))
-    publish(published, tmp_path)
-    assert rows(tmp_path, "SELECT title FROM documents") == [("newer",)]

@@ -1,7 +1,4 @@
-import multiprocessing
 import os
-import signal
-import time
 from pathlib import Path
 
 import polars as pl
@@ -11,8 +8,6 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import trim_runs
 from graphrag_assets.store.index_database import IndexDatabase, replace_table
 from graphrag_assets.store.index_files import leftovers
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def documents(revision: int, n: int = 4000) -> pl.DataFrame:
@@ -80,26 +75,6 @@ def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
     assert size(working) < before / 2
     assert content() == held
     assert len(held[2]) == 2
-    assert leftovers(working.path.parent) == []
-
-
-def _rewrite_again_and_again(path) -> None:
-    while True:
-        IndexDatabase(path).rewrite()
-
-
-@pytest.mark.long
-def test_kills_while_rewriting_leave_a_whole_database(working):
-    held = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d").rows()
-    for attempt in range(5):
-        process = SPAWN.Process(target=_rewrite_again_and_again, args=(working.path,))
-        process.start()
-        time.sleep(1.2 + attempt * 0.237)
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        found = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d")
-        assert found.rows() == held
-    working.rewrite()
     assert leftovers(working.path.parent) == []
 
 

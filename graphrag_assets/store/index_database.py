@@ -223,7 +223,7 @@ def _make_database(draft: Path, outdated: Path | None = None) -> None:
 
     Its views: claims that do not hold (id), and the others (id, subject_entity_id, object_entity_id).
     """
-    with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, "made", ROW_GROUPS):
+    with duckdb.connect(config=CONNECTION_CONFIG) as connection, opened(connection, draft, "draft", ROW_GROUPS):
         ddl = "".join(table.ddl() for table in WORKING)
         state = f"INSERT INTO index_state VALUES (0, {literal(SCHEMA_VERSION)})"
         resolved = sql("resolved_claims")
@@ -238,7 +238,7 @@ def _make_database(draft: Path, outdated: Path | None = None) -> None:
                 for table in _KEPT:
                     with contextlib.suppress(duckdb.Error):  # it has other columns there
                         name = table.sql_name
-                        connection.execute(f"INSERT INTO made.{name} BY NAME FROM outdated.{name}")
+                        connection.execute(f"INSERT INTO draft.{name} BY NAME FROM outdated.{name}")
 
 
 _DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")
@@ -260,8 +260,8 @@ def replace_rows(
 
     The result counts all rows of the table.
     """
-    create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM given"
-    execute_with(connection, create, given=pl.DataFrame({"value": values}))
+    create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM all_values"
+    execute_with(connection, create, all_values=pl.DataFrame({"value": values}))
     scope = f"{identifier(column)} IN (SELECT value FROM replaced_values)"
     changes = replace_table(connection, table, rows, scope)
     return replace(changes, rows=_count(connection.execute(f"SELECT count(*) FROM {identifier(table.name)}")))
@@ -307,7 +307,7 @@ def _create(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame
     if isinstance(rows, str):
         connection.execute(f"{create}({rows})")
     else:
-        execute_with(connection, f"{create}given", given=rows)
+        execute_with(connection, f"{create}frame", frame=rows)
 
 
 def _row_hash(table: Table) -> str:

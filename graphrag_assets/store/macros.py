@@ -4,9 +4,8 @@ The SQL is in `sql/macros/*.sql` and `sql/graphrag_v3.sql`; once it is in the fi
 
 DuckDB resolves the names inside a macro in the query that calls it. Two rules keep that query out:
 
-- A macro calls tables and macros of its file by `own.`, which stands for names that no other publication has: views and
-  macros in the schema `search`. So it reads its own file, whatever else is attached, and fails if that is not on the
-  search path.
+- A macro calls tables and macros of its file by `this.`, for names that no other publication has: views and macros in
+  the schema `search`. So it reads its own file, whatever else is attached, and fails if that is not on the search path.
 - It reads its parameters where there are no tables: by `SELECT parameter AS _g_…` without FROM. Elsewhere an argument
   such as `r.community` would be a column of the table that is called r inside the macro.
 """
@@ -22,27 +21,27 @@ from graphrag_assets.text import words as text
 
 _FILES = ("search", "graph", "evidence")
 
-OWN = "put_this_index_on_the_search_path_"
-"""The beginning of own names: an error of DuckDB names the table that it does not find."""
-_OWN_NAME = re.compile(r"\bown\.(\w+)")
+_PREFIX = "put_this_index_on_the_search_path_"
+"""The beginning of these names: an error of DuckDB names the table that it does not find."""
+_NAME = re.compile(r"\bthis\.(\w+)")
 
 
 def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Create all macros and views in the publication that is the current database of `connection`.
 
-    Its record must be written: own names have a part that no other publication has.
+    Its record must be written: the names have a part that no other publication has.
     """
     row = "coalesce(string_agg(p::VARCHAR, ''), '')"  # an empty file has none
     mark = one_value(connection, f"SELECT left(md5({row}), 8) FROM publication p")
     connection.begin()  # one commit, not one after each of a hundred statements
     connection.execute(sql("graphrag_v3"))
-    connection.execute(_OWN_NAME.sub(rf"search.{OWN}{mark}_\1", macros_sql()))
+    connection.execute(_NAME.sub(rf"search.{_PREFIX}{mark}_\1", macros_sql()))
     connection.commit()
 
 
 @functools.cache
 def macros_sql() -> str:
-    """Return the statements that create all macros, with their comments, and own views; own names begin with `own.`."""
+    """Return the statements that create all macros with comments, and the views that they read, named `this.…`."""
     accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
     values = {
         "{unspaced}": _re2(text.UNSPACED),
@@ -54,8 +53,8 @@ def macros_sql() -> str:
     macros = "\n".join(sql(f"macros/{name}") for name in _FILES)
     for name, value in values.items():
         macros = macros.replace(name, value)
-    names = set(_OWN_NAME.findall(macros))
-    views = (f"CREATE VIEW own.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in names)
+    names = set(_NAME.findall(macros))
+    views = (f"CREATE VIEW this.{t.name} AS FROM {t.schema}.{t.name};\n" for t in PUBLISHED if t.name in names)
     return "".join(views) + macros
 
 

@@ -132,8 +132,8 @@ def _members(communities: pl.DataFrame, entity_ids: pl.DataFrame, counts: Counts
     has_place = pl.col("level").is_not_null() & pl.col("community").is_not_null()
     is_first = pl.col("community").is_first_distinct()
     communities = fitting(communities, has_place & is_first, "communities", "without a number or level", counts)
-    rows = communities.select("community", "level", given="entity_ids").explode("given", empty_as_null=False)
-    members = rows.join(entity_ids.rename({"id": "given"}), on="given", maintain_order="left").drop("given")
+    rows = communities.select("community", "level", id="entity_ids").explode("id", empty_as_null=False)
+    members = rows.join(entity_ids, on="id", maintain_order="left").drop("id")
     members = members.unique(maintain_order=True)
     first = members.unique(["level", "entity_id"], keep="first", maintain_order=True)
     counts["communities", "memberships in a second community of a level, left out"] += members.height - first.height

@@ -115,18 +115,6 @@ WHERE len(list_filter(r.types, lambda one: regexp_full_match(one.type,
     '(IS_|WAS_)?(FORMERLY|PREVIOUSLY|NOW|ALSO|BETTER)_(KNOWN|NAMED|CALLED)(_AS)?|IS_(NAMED|CALLED)|(IS_|WAS_)?KNOWN_AS|TRAD(ES|ING)_AS|RENAMED(_TO|_AS|_FROM)?|ALIAS(_OF)?'
 ))) > 0;
 
--- Names in documents of two languages with a dated claim on one day each and a common neighbor.
-INSERT INTO pairs
-WITH said AS (
-    SELECT DISTINCT n.n, d.language, c.start_date AS day
-    FROM covariates c JOIN documents d ON d.id = c.document_id JOIN names n ON n.key IN (c.subject_key, c.object_key)
-    WHERE length(c.start_date) = 10
-)
-SELECT DISTINCT a.n, b.n, 'dates', 0.4
-FROM said a JOIN said b ON a.day = b.day AND a.language <> b.language AND a.n < b.n
-JOIN edges x ON x.a = a.n JOIN edges y ON y.a = b.n AND y.b = x.b
-WHERE NOT EXISTS (FROM edges e WHERE e.a = a.n AND e.b = b.n);
-
 -- The pairs of the same or an unknown type, with what else they share; the more evidence, the higher the score. Names that
 -- differ in a number are two things.
 CREATE OR REPLACE TEMP TABLE candidates AS

@@ -265,15 +265,11 @@ def _quoted(
         labeled = eligible & np.array([labels <= _labels(one.text) for one in candidates])
         eligible = labeled if labeled.any() else eligible
     extra = _PASSAGE * (in_passages @ weights)[of_passage]
-    is_row = np.array([one.kind == "row" for one in candidates])[:, None]  # its columns are named above the table
-    complete = np.asarray(((in_text > 0) | (is_row & (np.maximum(above, titles[of_passage]) > 0))).all(axis=1))
     near_names = (matches[:, named] > 0).all(axis=1)
     reasons = np.zeros(len(candidates))
     for place in np.flatnonzero(eligible).tolist():
         raise_if_canceled()
         kinds = analysis.kinds_in(texts[place])
-        eligible[place] &= kinds > 0 or candidates[place].kind != "heading"
-        complete[place] &= kinds == 1
         reasons[place] = analysis.reason_in(texts[place]) if near_names[place] else 0
         extra[place] += _KIND * kinds + (
             _DEFINITION if analysis.subject and _defines(texts[place], analysis.subject) else 0
@@ -287,8 +283,7 @@ def _quoted(
         # Rounded, so that the last bit of a sum does not decide; then the earlier statement wins.
         gains = np.where(eligible, (matches @ left + extra).round(6), 0)
         best = int(np.argmax(gains))
-        enough = any(complete[said.place] and not analysis.subject for said, _ in chosen[:1])
-        if enough or gains[best] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
+        if gains[best] <= (_MIN_OF_BEST * chosen[0][1] if chosen else 0):
             break
         eligible[best] = False
         context = candidates[best].before if (before[best] > in_text[best]).any() else None

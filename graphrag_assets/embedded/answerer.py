@@ -44,7 +44,6 @@ from graphrag_assets.embedded.questions import (
     rate,
     suggest,
     terms_of,
-    with_dates_in_words,
 )
 from graphrag_assets.embedded.statements import Quotation, Statement, quotation, statements
 from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor
@@ -77,7 +76,6 @@ _COVERED = 0.5  # how much of a term's weight a quotation uses up
 
 _TABLES = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _ENDED = re.compile(r"(.+) \(until (\d{4}(?:-\d\d){0,2})\)", re.DOTALL)  # as `query.fetch` writes it
-_NUMBER = re.compile(r"\d+")
 _LABEL = re.compile(r"\b[^\W\d_](?=[^\s|]*\d)[^\W_]*(?:[-‐./][^\W_]+)*")  # letters, then digits
 _WORD_START = re.compile(r"\b\w")
 _NO_EMPHASIS = str.maketrans("", "", "*_")
@@ -211,7 +209,7 @@ def _analyzed(question: str, passages: Sequence[Passage]) -> QuestionAnalysis:
 
 def _occurrences(analysis: QuestionAnalysis, texts: Sequence[str]) -> np.ndarray:
     """Whether each text has each term of the question, 0 or 1: of shape (texts, terms)."""
-    words = search_words(pl.Series(map(with_dates_in_words, texts), dtype=pl.String)).to_list()
+    words = search_words(pl.Series(texts, dtype=pl.String)).to_list()
     vocabulary = sorted(set().union(*words))
     places = {form: place for place, forms in enumerate(analysis.forms) for form in forms}
     of_word = {
@@ -313,7 +311,7 @@ def _quoted(
 
 def _is_notice(candidates: Sequence[Statement], passages: Sequence[Passage]) -> np.ndarray:
     """Where a sentence is, but for its numbers, in most sources and at least three, if its source says more."""
-    keys = [_NUMBER.sub("0", one.text) if one.kind == "sentence" else "" for one in candidates]
+    keys = [re.sub(r"\d+", "0", one.text) if one.kind == "sentence" else "" for one in candidates]
     most = max(2, sum(passage.table == "Sources" for passage in passages) / 2)
     stands = Counter(key for key, _ in {(key, one.passage) for key, one in zip(keys, candidates, strict=True)})
     say_more = {one.passage for key, one in zip(keys, candidates, strict=True) if key and stands[key] <= most}

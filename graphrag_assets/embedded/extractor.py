@@ -30,11 +30,11 @@ from graphrag_assets.embedded.names import (
 )
 from graphrag_assets.embedded.relations import predicate
 from graphrag_assets.embedded.tagging import (
+    FILE_NAME,
     TaggedSentence,
-    heading_of,
     raw_sentences,
     singular,
-    tagged_sentences,
+    tagged,
     word_list,
 )
 from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor, self_contained, shortened
@@ -85,11 +85,11 @@ def extract_unit(
     above = [name for sentence, names, _ in sentences if sentence.heading for name in names]
     sentences = [(sentence, [] if sentence.heading else names, concepts) for sentence, names, concepts in sentences]
     things = _things(sentences)
-    tagged = [sentence for sentence, _, _ in sentences]
+    in_order = [sentence for sentence, _, _ in sentences]
     named = []
     for number, (sentence, names, concepts) in enumerate(sentences):
         if mentions := _resolved(names + concepts, things):
-            extract = "" if _is_interjection(sentence, mentions) else _extract(tagged, number, mentions)
+            extract = "" if _is_interjection(sentence, mentions) else _extract(in_order, number, mentions)
             named.append(_NamedIn(sentence, mentions, extract))
     claims = _claims(named, text, english)
     unit = _with_title(about, named, UnitExtraction(_entities(named), _relationships(named, english), claims))
@@ -104,18 +104,21 @@ def extract_unit(
 def _of_title(title: str) -> list[EntityRecord]:
     """Return the names within a title, such as the subject of a mail."""
     seen = attest((), title)
-    headings = [(heading, decided_kinds(heading, seen)) for heading in tagged_sentences(heading_of(title))]
+    headings = [
+        (heading, decided_kinds(heading, seen))
+        for heading in map(tagged, raw_sentences("" if FILE_NAME.search(title) else f"# {title}"))
+    ]
     names = [mention for heading, kinds in headings for mention in names_in_heading(heading, kinds, seen)]
     return [EntityRecord(mention.title, mention.type, "", 0) for mention in names]
 
 
 def _english(text: str, title: str, name: str) -> _Sentences:
     """Return the sentences with their names and concepts; `name` is what the title names."""
-    tagged = list(tagged_sentences(raw_sentences(text)))
-    seen = attest(tagged, title)
-    counts = phrase_counts(tagged)
     sentences = []
-    for sentence in tagged:
+    of_text = list(map(tagged, raw_sentences(text)))
+    seen = attest(of_text, title)
+    counts = phrase_counts(of_text)
+    for sentence in of_text:
         kinds = decided_kinds(sentence, seen)
         names = names_in_heading(sentence, kinds, seen) if sentence.heading else names_in(sentence, kinds, seen, name)
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))

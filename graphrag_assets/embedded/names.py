@@ -5,7 +5,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from graphrag_assets.embedded import typing_cues as cues
@@ -157,8 +157,7 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     if works:
         spans = [(i, j) for i, j in spans if not any(i < last and first < j for first, last in works)]
     mentions = [_named(sentence, kinds, first, last, seen) for first, last in spans]
-    names = _alike([mention for mention in mentions if mention], kinds)
-    return names + [
+    return [mention for mention in mentions if mention] + [
         Mention(sentence.wording(*span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
     ]
 
@@ -252,20 +251,6 @@ def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
         if all(words[i][0].isupper() or kinds[i] in "optdDafs&#," for i in quoted) and kinds[first:last] != "f":
             titles.append((first, last))
     return titles
-
-
-def _alike(names: list[Mention], kinds: str) -> list[Mention]:
-    """Return what is in_list together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
-    for order in (range(1, len(names)), range(len(names) - 2, -1, -1)):
-        for i in order:
-            near = names[i - 1] if order.step > 0 else names[i + 1]
-            one, two = sorted((names[i], near), key=lambda m: m.first)
-            between = kinds[one.last : two.first]
-            person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
-            in_list = (person or near.type == cues.GEO) and between in (",", "a", ",a")
-            if names[i].evidence < cues.ENOUGH <= near.evidence and in_list:
-                names[i] = replace(names[i], type=near.type, evidence=cues.ENOUGH)
-    return names
 
 
 def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:

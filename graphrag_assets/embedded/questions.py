@@ -5,7 +5,6 @@ terms count.
 """
 
 import re
-from calendar import month_name
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ _NAME = re.compile(rf"{_CAPITALIZED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPI
 _INNER_NAME = re.compile(rf"(?<=[\w,;] ){_CAPITALIZED}")  # not the first word of a sentence
 _PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
 _MAX_NAME_WORDS = 6
-_ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-([0-3]\d)\b")
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 
 _KINDS = {
@@ -108,15 +106,6 @@ def terms_of(words: Sequence[str], language: str) -> list[tuple[str, ...]]:
         languages.stems([fold(spell_out(word)) for word in words], language),
     )
     return [tuple(dict.fromkeys(forms)) for forms in zip(*terms, strict=True)]
-
-
-def with_dates_in_words(text: str) -> str:
-    """Return the text with the day and the English month after each ISO date, as questions are likely to have them.
-
-    >>> with_dates_in_words("Meeting 2023-03-04")
-    'Meeting 2023-03-04 4 March'
-    """
-    return _ISO_DATE.sub(lambda date: f"{date[0]} {int(date[2])} {month_name[int(date[1])]}", text)
 
 
 @cache

@@ -14,7 +14,7 @@ The kinds of a sentence are one string, so that names and phrases are found by r
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise, zip_longest
@@ -211,12 +211,8 @@ def singular(word: str) -> str:
 
 def _is_exclaimed(word: str) -> bool:
     """Whether a word is an interjection, drawn out or repeated too, such as "Mm-hmm", "Ahh" and "Uh-huh"."""
-
-    def is_sound(part: str) -> bool:
-        plain = _DRAWN_OUT.sub(r"\1\2", part)
-        return plain in _EXCLAIMED or word_tag(plain) == "UH" or _HUM.match(part) is not None
-
-    return all(map(is_sound, word.split("-")))
+    parts = [(part, _DRAWN_OUT.sub(r"\1\2", part)) for part in word.split("-")]
+    return all(plain in _EXCLAIMED or word_tag(plain) == "UH" or _HUM.match(part) for part, plain in parts)
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -318,21 +314,11 @@ def raw_sentences(text: str) -> Iterator[RawSentence]:
         paragraph += span.ends_paragraph
 
 
-def heading_of(title: str) -> Iterator[RawSentence]:
-    """Return a document's title as a heading; nothing if it is that of a file."""
-    return raw_sentences("" if FILE_NAME.search(title) else f"# {title}")
-
-
 def _is_heading(line: str, following: str) -> bool:
     """Whether a line is a heading without regard to its capitals; `following`: the next line of its paragraph."""
     if line[0] == "#" or _UNDERLINE.match(following):
         return True
     return len(line) <= _LONGEST_NUMBERED_HEADING and line[-1] not in ".!?;," and is_numbered_part(line)
-
-
-def tagged_sentences(raw: Iterable[RawSentence]) -> Iterator[TaggedSentence]:
-    """English sentences, cleaned and split into words with their kinds."""
-    return map(_tagged, raw)
 
 
 def _with_hard_breaks(text: str) -> str:
@@ -367,7 +353,8 @@ def has_signs(text: str) -> bool:
     return signs and _SIGNED.search(text) is not None
 
 
-def _tagged(raw: RawSentence) -> TaggedSentence:
+def tagged(raw: RawSentence) -> TaggedSentence:
+    """Return an English sentence, cleaned and split into words with their kinds."""
     text = clean(raw.text)
     words: list[str] = []
     offsets: list[int] = []

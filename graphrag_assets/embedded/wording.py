@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from graphrag_assets.embedded.tagging import alternatives, word_list
+from graphrag_assets.embedded.tagging import alternatives
 
 _OPENING = "[\"'“‘«„(\\[—–-]*"
 _CONNECTIVES = (
@@ -13,17 +13,12 @@ _CONNECTIVES = (
     "|instead|otherwise|besides|still|also|again|later|afterwards|eventually|finally|indeed|similarly|accordingly"
     "|consequently|for example|for instance|in addition|in fact|of course|as a result|at first|at last|yes|no|oh|well"
 )
-_ANAPHORS = word_list("cue_words:anaphors")
 _ANAPHORIC = re.compile(
     rf"{_OPENING}(?:(?:{_CONNECTIVES})\b[,;:!.]* +{_OPENING})*"
     rf"(?:{alternatives('anaphors')}(?!\w)"
     r"|the (?:former|latter|same|other|others|two)\b)",
     re.IGNORECASE,
 )
-_FIRST_WORD = re.compile(rf"{_OPENING}([^\W\d_]+)")
-_FIRST_WORDS = {word.split("'")[0].split("-")[0] for word in _ANAPHORS} | {
-    phrase.split()[0] for phrase in (*_CONNECTIVES.split("|"), "the")
-}
 _SHORTEST_LEAD = 100
 
 
@@ -33,8 +28,7 @@ def begins_with_anaphor(text: str) -> bool:
     >>> [begins_with_anaphor(text) for text in ("However, he left.", "Her father left.", "Herr Vogel left.")]
     [True, True, False]
     """
-    first = _FIRST_WORD.match(text)  # rejects most sentences cheaply
-    return first is not None and first[1].lower() in _FIRST_WORDS and _ANAPHORIC.match(text) is not None
+    return _ANAPHORIC.match(text) is not None
 
 
 def self_contained(text: str, before: Iterable[str], limit: int) -> str:

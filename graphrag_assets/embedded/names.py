@@ -5,7 +5,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from graphrag_assets.embedded import typing_cues as cues
@@ -39,6 +39,8 @@ _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _YEAR = re.compile(r"(?:1[0-9]|20)\d\d$")
 _NUMBER_IN_NAME = re.compile(r"\d{1,4}(?:\.\d+)*(?:[A-Za-z]?|(?:/\d{2,4})+)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
+_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
+_DETERMINED = re.compile(r"[tD][j#J]?$")
 _FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
 _PARTS_OF_NAMES = (
     cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
@@ -157,7 +159,8 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     if works:
         spans = [(i, j) for i, j in spans if not any(i < last and first < j for first, last in works)]
     mentions = [_named(sentence, kinds, first, last, seen) for first, last in spans]
-    return [mention for mention in mentions if mention] + [
+    names = _alike([_compound(mention, sentence, kinds) for mention in mentions if mention], kinds)
+    return names + [
         Mention(sentence.wording(*span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
     ]
 
@@ -251,6 +254,35 @@ def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
         if all(words[i][0].isupper() or kinds[i] in "optdDafs&#," for i in quoted) and kinds[first:last] != "f":
             titles.append((first, last))
     return titles
+
+
+def _alike(names: list[Mention], kinds: str) -> list[Mention]:
+    """Return what is in_list together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
+    for order in (range(1, len(names)), range(len(names) - 2, -1, -1)):
+        for i in order:
+            near = names[i - 1] if order.step > 0 else names[i + 1]
+            one, two = sorted((names[i], near), key=lambda m: m.first)
+            between = kinds[one.last : two.first]
+            person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
+            in_list = (person or near.type == cues.GEO) and between in (",", "a", ",a")
+            if names[i].evidence < cues.ENOUGH <= near.evidence and in_list:
+                names[i] = replace(names[i], type=near.type, evidence=cues.ENOUGH)
+    return names
+
+
+def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
+    """Return "the Atlantic cable" is about a cable: a name between a determiner and a noun is part of a concept."""
+    follows = _NOUNS_AFTER.match(kinds, name.last)
+    if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
+        return name
+    head = sentence.words[follows.end() - 1]
+    title = sentence.wording(name.first, follows.end())
+    if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
+        return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
+    named = name.type in (cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
+    if named or kinds[follows.end() - 1] == "x" or singular(head) in word_list("generic_roles"):
+        return name
+    return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
 
 
 def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:

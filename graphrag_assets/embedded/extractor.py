@@ -25,8 +25,6 @@ from graphrag_assets.embedded.names import (
     decided_kinds,
     names_in,
     names_in_heading,
-    title_names,
-    type_of_correspondent,
 )
 from graphrag_assets.embedded.relations import predicate
 from graphrag_assets.embedded.tagging import (
@@ -37,6 +35,7 @@ from graphrag_assets.embedded.tagging import (
     tagged,
     word_list,
 )
+from graphrag_assets.embedded.title_names import title_names, type_of_correspondent
 from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor, self_contained, shortened
 from graphrag_assets.text.languages import CASELESS, UNKNOWN
 from graphrag_assets.text.words import title_key

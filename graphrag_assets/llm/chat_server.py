@@ -53,8 +53,8 @@ class ChatServer:
     def observe(self, reply: provider.Reply, messages: Sequence[Message]) -> None:
         """Warn of a prompt that was cut, and of thoughts without their opening tag, whose answers are shown whole."""
         size, counted = sum(len(message["content"].encode()) for message in messages), reply.prompt_tokens
-        is_unclear = counted is None or self.cuts_prompts or size < max(_SHORT_PROMPT, counted * _BYTES_PER_TOKEN)
-        if not is_unclear and 2 * counted < (n_sent := n_tokens_of(messages)):
+        is_long = counted is not None and size >= max(_SHORT_PROMPT, counted * _BYTES_PER_TOKEN)
+        if counted and is_long and not self.cuts_prompts and 2 * counted < (n_sent := n_tokens_of(messages)):
             self.cuts_prompts = True  # tokenizers differ by less
             _log.warning(
                 "%s counted %d tokens of a prompt of about %d: it seems to cut prompts, so the model does not read all "

@@ -1,7 +1,7 @@
 """The cost preview: reads and chunks what changed, looks it up in the ledger, and estimates what follows from it."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
@@ -35,8 +35,12 @@ _CLAIMS = 1.67
 """An answer with claims is so many times as long as one without."""
 _CONTINUED, _LISTED = 0.33, 0.45
 """Of the tokens of an answer: those of a gleaning, and those that its prompt lists."""
-_DERIVED = {SUMMARY.name: (0.1, 2500, 250), GRAPH_REPORT.name: (2, 2700, 700), TEXT_REPORT.name: (2, 3700, 700)}
-_DERIVED[EMBED] = 15, 120, 0
+_DERIVED: dict[str, tuple[float, float, float]] = {
+    SUMMARY.name: (0.1, 2500, 250),
+    GRAPH_REPORT.name: (2, 2700, 700),
+    TEXT_REPORT.name: (2, 3700, 700),
+    EMBED: (15, 120, 0),
+}
 """Rules of thumb: requests (of `EMBED`, texts) per 1,000 tokens of text, tokens of a prompt and of an answer.
 
 GPT-4.1 made of the 50,000 tokens of A Christmas Carol 529 entities and 98 communities of more than two.
@@ -162,7 +166,7 @@ def _changes_of(index: Index, batch: str) -> _Changes:
     """Read and chunk a batch, and compare it with what is indexed."""
     units, present = list[TextUnit](), set[str]()
 
-    def collect(new: Sequence[TextUnit]) -> Iterator[Extracted]:
+    def collect(new: Iterable[TextUnit]) -> Iterator[Extracted]:
         units.extend(new)
         return iter(())
 
@@ -242,12 +246,12 @@ def _extraction(index: Index, units: Sequence[TextUnit], means: Means) -> Iterat
     yield _Estimate(task, n_calls, prompt, sum(map(answer_tokens, sizes)), len(stored))
     long = [place for place, size in enumerate(sizes) if size > MIN_TOKENS_GLEANED]
     answers = sum(answer_tokens(sizes[place]) for place in long)
-    share, continued = settings.max_gleanings, _CONTINUED * answers
-    if (more := task + CONTINUE) in means and task in means:
+    share, continued = float(settings.max_gleanings), _CONTINUED * answers
+    if share and (more := task + CONTINUE) in means and task in means:
         share = means[more][0] / means[task][0]
         continued = means[more][2] * len(long)
-    prompt = sum(prompts[place] for place in long) + _LISTED * answers
-    yield _Estimate(more, len(long) * share, prompt * share, continued * share)
+    repeated = sum(prompts[place] for place in long) + _LISTED * answers
+    yield _Estimate(task + CONTINUE, len(long) * share, repeated * share, continued * share)
 
 
 def _costs(settings: Settings, estimates: Sequence[_Estimate], means: Means) -> pl.DataFrame:

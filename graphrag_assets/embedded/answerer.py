@@ -258,7 +258,8 @@ def _quoted(
     named = np.array([term in analysis.named for term in analysis.terms], bool)
     matches = np.maximum.reduce([in_text, before, np.where(named, 1, _ABOVE) * np.maximum(above, titles[of_passage])])
     eligible = np.array([one.is_quotable for one in candidates]) & (in_text + above + before).any(axis=1)
-    eligible &= ~_is_notice(candidates, passages)
+    said_once = eligible & ~_is_notice(candidates, passages)
+    eligible = said_once if said_once.any() else eligible
     if labels := _labels(analysis.text):  # P-317 is not P-318
         labeled = eligible & np.array([labels <= _labels(one.text) for one in candidates])
         eligible = labeled if labeled.any() else eligible

@@ -20,8 +20,14 @@ _HIDDEN = (
     + " or ".join(f"contains({_STYLE}, '{rule}')" for rule in _UNSEEN)
     + "]"
 )
-_CLASS_RULE = re.compile(r"((?:[.#][\w-]+\s*,?\s*)+)\{([^{}]*)\}")
-"""A rule of a style sheet for nothing but classes and ids."""
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CONDITIONAL = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+"""Rules of a style sheet that hold in print or on small screens, and steps of animations."""
+_RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
+_ONE_NAME = re.compile(r"(\w*)([.#])([\w-]+)")
+"""A selector of one class or id: others depend on where an element is, or on what a script has done."""
+_MAX_HIDDEN_SHARE = 0.5
+"""A page whose style sheet hides more of its text is shown by a script."""
 _DATED = "//head | //time | //script[@type='application/ld+json']"
 _QUOTED_MAIL = (
     "//blockquote[@type='cite' or contains(@class, 'quote')]"
@@ -113,15 +119,37 @@ def _parsed(text: str) -> HtmlElement:
 
 
 def _drop_hidden(page: HtmlElement) -> None:
-    """Drop what a page does not show, by its attributes or by rules of its style sheet for a class."""
-    rules = _CLASS_RULE.findall("\n".join(style.text or "" for style in page.iter("style")))
-    unseen = [names for names, rule in rules if any(value in re.sub(r"\s", "", rule) for value in _UNSEEN)]
-    classes = {*re.findall(r"[.]([\w-]+)", " ".join(unseen))}
-    ids = {*re.findall(r"#([\w-]+)", " ".join(unseen))}
-    by_rule = [one for one in page.iter() if classes & {*str(one.get("class")).split()} or one.get("id") in ids]
-    for element in (*page.xpath(f"{_HIDDEN} | {_SIGNS}"), *(by_rule if classes or ids else ())):
+    """Drop what a page does not show, by attributes or by rules of its style sheet for a class or an id."""
+    by_rule = _hidden_by_rules(page)
+    n_hidden = sum(len(element.text_content()) for element in by_rule)
+    if n_hidden > _MAX_HIDDEN_SHARE * len(page.text_content()):
+        by_rule = []
+    for element in (*page.xpath(f"{_HIDDEN} | {_SIGNS}"), *by_rule):
         if element.getparent() is not None and element.tag not in ("html", "body"):
             element.drop_tree()
+
+
+def _hidden_by_rules(page: HtmlElement) -> list[HtmlElement]:
+    sheet = _CONDITIONAL.sub("", _COMMENT.sub("", "\n".join(style.text or "" for style in page.iter("style"))))
+    selectors = [
+        selector.strip()
+        for names, rule in _RULE.findall(sheet)
+        if any(value in re.sub(r"\s", "", rule) for value in _UNSEEN)
+        for selector in names.split(",")
+    ]
+    unseen = {match.groups() for match in map(_ONE_NAME.fullmatch, selectors) if match}
+    if not unseen:
+        return []
+    return [
+        element
+        for element in page.iter(etree.Element)
+        if any(
+            (tag, sign, name) in unseen
+            for tag in ("", element.tag)
+            for sign, names in ((".", element.get("class")), ("#", element.get("id")))
+            for name in (names or "").split()
+        )
+    ]
 
 
 def _dated(page: HtmlElement) -> HtmlElement:

@@ -139,6 +139,12 @@ KINDS = [
          "Apologies: Ida.\n-----BEGIN KEY-----\n[data, 1 kB]\n-----END-----\n", {"raw_data": {"left_out": {"base64": 1}}}),
     Kind("hidden.html", "<html><head><title>T</title><style>.gone {display : none}</style></head><body><p class='gone'>no</p><noscript>no"
          "</noscript><p style='font-size:0'>no</p><p>The fee is ninety crowns.</p></body></html>", "The fee is ninety crowns."),
+    Kind("rules.html", "<html><head><title>T</title><style>.night .text{display:none}/* .text{display:none} */@media print{.text{display:none}}"
+         "@import 'x.css'; p.old, #top {display: none}</style></head><body class='night'><p class='text'>The fee is ninety crowns.</p>"
+         "<p class='a old'>no</p><div class='old'><p id='top'>no</p><p>It rose.</p></div></body></html>",
+         "The fee is ninety crowns.\n\nIt rose."),
+    Kind("tabs.html", "<html><head><title>T</title><style>.tab{display:none}</style></head><body><p>Fees</p><p class='tab'>The fee is "
+         "ninety crowns.</p></body></html>", "Fees\n\nThe fee is ninety crowns."),
     Kind("arabic.html", ("<html><head><meta http-equiv=Content-Type content='text/html; charset=iso-8859-6'></head><body>"
          "وأعرب الاتحاد</body></html>").encode("iso8859-6"), "وأعرب الاتحاد", {"encoding": "iso8859-6"}),
     Kind("a.docx", docx('<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Fees</w:t></w:r></w:p><w:p><w:r><w:t>Ida</w:t><w:tab/>'

@@ -46,6 +46,14 @@ def test_nothing_is_embedded_or_written_without_a_change(index) -> None:
     assert changes.rows == index.working.read(ROWS).height
 
 
+def test_a_text_under_another_heading_is_embedded_again(index) -> None:
+    with index.working.transaction() as connection:
+        connection.execute("UPDATE text_units SET context = 'At sea' WHERE id = (SELECT min(id) FROM text_units)")
+    texts: list[str] = []
+    update_embeddings(index, embedding(index, texts), "again")
+    assert [text.partition("\n")[0] for text in texts] == ["At sea"]
+
+
 def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(index) -> None:
     read, embed = index.working.read, index.models().embed
     vectors = {row["id"]: np.array(row["vector"]) for row in read(ROWS).to_dicts()}

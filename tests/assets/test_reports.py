@@ -77,6 +77,7 @@ def test_nothing_is_written_without_a_change(index) -> None:
     [
         "UPDATE entities SET description = 'Something else.' WHERE id = $member",
         "UPDATE relationships SET description = 'Something else.' WHERE source_id = $member",
+        "UPDATE relationships SET relations = 'LED; MET' WHERE source_id = $member",
         "UPDATE covariates SET description = 'Something else.' WHERE id = (SELECT min(id) FROM resolved_claims "
         "WHERE subject_entity_id IS NOT NULL)",
     ],

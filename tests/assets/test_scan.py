@@ -3,6 +3,7 @@
 from graphrag_assets.assets import index_batch as stage
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan
+from graphrag_assets.store.input_files import BatchFiles, InputFolder
 
 
 def test_all_batches_are_read_again_when_the_reading_of_files_has_changed(project, monkeypatch):
@@ -11,3 +12,13 @@ def test_all_batches_are_read_again_when_the_reading_of_files_has_changed(projec
     assert scan(project.index).due == []
     monkeypatch.setattr(stage, "CORPUS_VERSION", stage.CORPUS_VERSION + 1)
     assert scan(project.index).due == ["text"]
+
+
+def test_a_batch_that_cannot_be_listed_is_not_taken_for_deleted(project, monkeypatch):
+    project.write("text/one.txt", "Cyrus Field met William Thomson in Valentia.")
+    index_batch(project.index, "text", project.index.models("text"), "run")
+    monkeypatch.setattr(
+        InputFolder, "list_batches", lambda _: iter([BatchFiles("text", [], "It is refused.", "Wait.")])
+    )
+    found = scan(project.index)
+    assert (found.due, found.unchanged) == ([], ["text"])

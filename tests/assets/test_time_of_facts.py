@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import Filter, GraphRAG
 from tests.conftest import index_once
 from tests.hostile.small_files import PDF
 from tests.reading.packages import docx, paragraph
@@ -23,6 +23,9 @@ STARTED = {
 STAFF = """kind,title,target,type,description,status,start_date,end_date
 claim,Alma Reyes,Payments Team,ASSIGNED_TO,Alma Reyes is assigned to the Payments Team.,TRUE,2020-01-01,2020-12-31
 claim,Olaf Berg,Norhavn,LIVES_IN,Olaf Berg lives in Norhavn.,TRUE,2019,2021-06
+claim,Skane Ferry,5 crowns,PRICE,The ferry costs 5 crowns.,TRUE,2019,
+claim,Skane Ferry,5 crowns,PRICE,The ferry costs 5 crowns.,TRUE,2020,
+claim,Skane Ferry,6 crowns,PRICE,The ferry costs 6 crowns.,TRUE,2021,
 """
 SLOTS = """source,target,type,description,date
 Helen Marsh,Norrsken,MANAGING_DIRECTOR_OF,Helen Marsh is managing director.,2024-11-05
@@ -83,6 +86,20 @@ def test_an_answer_says_when_a_fact_ended(rag, question, end):
 def test_a_later_statement_ends_only_what_one_can_be_at_a_time(rag):
     ended = rag.sql("SELECT source FROM relationships WHERE superseded_by IS NOT NULL ORDER BY 1")["source"].to_list()
     assert ended == ["Carl Dahl", "Helen Marsh"]
+
+
+def test_a_repeated_fact_holds_until_another_one(rag):
+    prices = "SELECT start_date, valid_until::VARCHAR FROM covariates WHERE type = 'PRICE' ORDER BY 1"
+    assert rag.sql(prices).rows() == [("2019", "2021-01-01"), ("2020", "2021-01-01"), ("2021", None)]
+
+
+def test_what_a_filter_hides_ends_nothing(rag):
+    question, before = "Who is managing director of Norrsken?", Filter(as_of="2024-12-31")
+    assert (
+        "|MANAGING_DIRECTOR_OF (2024-11-05, until 2025-07-01)|"
+        in rag.context("local", question, read_all_tokens=0).text
+    )
+    assert "|MANAGING_DIRECTOR_OF|" in rag.context("local", question, filter=before, read_all_tokens=0).text
 
 
 def test_the_day_of_creation_of_a_file_is_no_date_of_its_document(rag):

@@ -79,6 +79,14 @@ def test_sentence_with_the_expected_kind_of_answer_is_preferred(question: str, r
     assert points[0].text == f"{right} [Data: Sources (2)]"
 
 
+def test_a_question_with_a_label_is_answered_by_a_sentence_that_has_it() -> None:
+    other = Passage("Sources", 1, "", "Pump P-318 runs at a pressure of 6 bar.")
+    meant = Passage("Sources", 2, "", "The limit of P-317 is 4 bar.")
+    answer = respond("At what pressure does pump P-317 run?", other, meant)
+    assert meant.text in answer
+    assert other.text not in answer
+
+
 def test_he_means_whom_the_sentence_before_names() -> None:
     passage = Passage("Sources", 1, "", "Whitehouse was the electrician. He was dismissed on 17 August by the board.")
     other = Passage("Sources", 2, "", "The horses of the farm were dismissed from service by the board.")

@@ -146,6 +146,11 @@ def test_an_edit_of_one_sentence_makes_at_most_three_new_units(
     assert fresh.join(old, on="id", how="anti").height <= 3
 
 
+def test_cuts_are_more_than_a_sixth_of_the_size_apart() -> None:
+    units = chunk(" ".join(f"Ship number {i:03} laid the cable." for i in range(400)), size=96)  # of 8 tokens each
+    assert min(units["n_tokens"][1:-1]) == 24
+
+
 def test_a_document_that_fits_is_one_unit_where_a_model_extracts() -> None:
     text = "".join(story(3, 60))
     size = count_tokens([text])[0]

@@ -128,6 +128,8 @@ def test_only_a_failed_gleaning_extracts_a_known_unit_again():
         (EXTRACTOR, {"title": "Ada"}, []),
         (EXTRACTOR, {"title": "Ben"}, ["one", "two"]),
         (EXTRACTOR, {"document_date": date(1866, 7, 27)}, ["one", "two"]),
+        (EXTRACTOR, {"headings": ["July"]}, []),
+        ("a model", {"headings": ["July"]}, ["one", "two"]),
         ("a model", {"title": "Ben"}, []),
         ("a model", {"document_date": date(1866, 7, 27)}, ["one", "two"]),
         (f"a model+{EXTRACTOR}", {"title": "Ben"}, ["one", "two"]),
@@ -145,8 +147,11 @@ def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_cha
         asked.append(text)
         return records(text)
 
-    edited = DOCUMENTS.with_columns(**{name: pl.lit(value) for name, value in changed.items()})
-    batch = extract_facts(edited, UNITS, known.errors, facts, each(recording), extractor)
+    units, edited = (
+        rows.with_columns(**{name: pl.lit(value) for name, value in changed.items() if name in rows.columns})
+        for rows in (UNITS, DOCUMENTS)
+    )
+    batch = extract_facts(edited, units, known.errors, facts, each(recording), extractor)
     assert asked == expected
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 

@@ -58,6 +58,11 @@ def test_a_row_is_left_out_only_if_it_does_not_fit_what_is_left(lengths: tuple[l
             assert alone - (heading if section.text else 0) > left
 
 
+def test_rows_that_fit_exactly_are_in_the_context() -> None:
+    whole = fill(ROW, rows([5, 20, 3]), 1_000)
+    assert fill(ROW, rows([5, 20, 3]), whole.tokens).text == whole.text
+
+
 SENTENCES = "The first ship sailed in June. The second ship waited for the tide. The third ship sank off the coast."
 
 

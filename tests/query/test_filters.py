@@ -82,6 +82,7 @@ RELATIONSHIP_MENTIONS = [
 
 # text unit, subject, description
 CLAIMS = [(1, "Hudson", "Hudson landed the cable."), (3, "Hudson", "Hudson took the zanzibar bribe.")]
+CLAIMS += [(2, "Valentia", "Valentia was insured by Gooch.")]  # which the text unit names in no other way
 
 # community: level, members
 COMMUNITIES = {
@@ -277,6 +278,7 @@ def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole_with_vecto
     assert reports("voyage", "sale") == {3}  # Hudson, the Niagara and Gooch are in the secret too
     assert reports("secret") == set()
     assert reports("sale", "secret") == {4}
+    assert reports("voyage", "secret") == {2}  # a claim of the sale is part of the report on Valentia
 
 
 def test_below_a_forbidden_report_the_allowed_ones_are_read(whole: Reader) -> None:

@@ -108,6 +108,14 @@ def test_words_find_texts_with_related_forms(reader: Reader, question: str, expe
     assert found(reader, question) == expected
 
 
+def test_of_the_terms_that_a_word_stands_for_the_best_counts_in_a_text(reader: Reader) -> None:
+    both, one, other = (
+        word_scores(reader, "text_unit", Question(word), 20) for word in ("planeter", "planet", "planetary")
+    )
+    assert one.keys() & other.keys() == {3}
+    assert both[3] == pytest.approx(max(one[3], other[3]))
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [

@@ -70,6 +70,7 @@ def test_mails() -> None:
 def test_web_pages() -> None:
     documents, _, _ = read("web")
     assert "Jump to navigation" not in documents["wiki_duck.html"]["text"]
+    assert "found on every continent except Antarctica" in documents["wiki_duck.html"]["text"]
     assert documents["wiki_duck.html"]["title"].startswith("Duck")
     assert str(documents["v8-blog.html"]["document_date"]) == "2019-11-21"
     assert documents["v8-blog.html"]["title"].startswith("Outside the web")

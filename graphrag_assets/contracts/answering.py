@@ -43,8 +43,9 @@ class AnswerOptions:
 
     `response_type`: free text, such as "a list of 3 to 7 points". `language`: None means that of the question.
     `general_knowledge`: global answers may add what the data does not say, marked [LLM: verify].
-    `history`: earlier turns of the conversation as text, the oldest first. `by_meaning`: the passages are ranked by
-    vectors of an embedding model, so the first ones may match the question without sharing a word with it.
+    `history`: earlier turns of the conversation as text, the oldest first, for `arewrite` alone. `by_meaning`: the
+    passages are ranked by vectors of an embedding model, so the first ones may match the question without sharing a
+    word with it.
     """
 
     response_type: str = "multiple paragraphs"
@@ -246,7 +247,7 @@ class Answerer(ABC):
         """Return the relevance of each report, 0 to 5; None, as by default, if unknown."""
         return [None] * len(reports), Usage()
 
-    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+    async def alink(self, question: str) -> Linked:
         """Return the names that the question means, and keywords; by default nothing but its own names and words."""
         return Linked()
 
@@ -274,7 +275,7 @@ class Answerer(ABC):
         """Return up to `count` questions that `evidence` answers and that are not in `history`; by default none."""
         return (), Usage()
 
-    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
+    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
         """Return the kind of the question among `kinds` (name to description); empty, as by default, if unclear."""
         return Choice("", "")
 
@@ -283,8 +284,8 @@ class Answerer(ABC):
 class Planner(Protocol):
     """What planned search needs besides an `Answerer`: chat models have it, the embedded default has not."""
 
-    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
-        """Return the steps of the question, which is understood in the conversation."""
+    async def aplan(self, question: str) -> Planned:
+        """Return the steps of the question."""
 
     async def afind(self, question: str, evidence: Evidence, main_question: str) -> StepFindings:
         """Return the values that answer a step of the plan of `main_question`, best first."""

@@ -96,8 +96,7 @@ class EmbeddedAnswerer(Answerer):
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to three quotations from the evidence, the best first, each with its citation."""
-        text = await asyncio.to_thread(in_conversation, question, options.history)
-        return await asyncio.to_thread(respond, text, evidence, options.by_meaning)
+        return await asyncio.to_thread(respond, question, evidence, options.by_meaning)
 
     async def amap(
         self,
@@ -108,8 +107,7 @@ class EmbeddedAnswerer(Answerer):
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
         """Return the quotations that answer best as points, scored by what they have of the question."""
-        text = await asyncio.to_thread(in_conversation, question, options.history)
-        return await asyncio.to_thread(map_, text, evidence, follow_ups, options.by_meaning)
+        return await asyncio.to_thread(map_, question, evidence, follow_ups, options.by_meaning)
 
     async def areduce(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False

@@ -85,7 +85,7 @@ async def plan(ask: Ask[Any]) -> Plan:
     """
     if not isinstance(ask.models.answerer, Planner):
         return _one_step(ask.text, NO_PLANNER)
-    planned = await ask.counted("plan", ask.models.answerer.aplan(ask.text, ask.form))
+    planned = await ask.counted("plan", ask.models.answerer.aplan(ask.text))
     ask.trace.notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
 

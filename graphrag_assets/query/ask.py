@@ -239,7 +239,7 @@ async def link_question(ask: Ask[Any], text: str, question: Question) -> Questio
     if ask.options.linking != "model":
         return question
     lost = "the names and keywords of the question"
-    links = await ask.optional("link", lost, ask.models.answerer.alink(text, ask.form))
+    links = await ask.optional("link", lost, ask.models.answerer.alink(text))
     if links is None:
         return question
     return Question("\n".join([question.text, *links.names, *links.low_level, *links.high_level]))

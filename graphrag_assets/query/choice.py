@@ -144,7 +144,7 @@ def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple
 async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
     """Return the kind of the question as the answerer names it; by the rules, if it names none."""
     question = ask.text
-    call = ask.models.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()}, ask.form)
+    call = ask.models.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()})
     by_model = await ask.optional("choice", "the model's choice of the method", call)
     if by_model and by_model.kind in KINDS:
         reason = by_model.reason or KINDS[by_model.kind].description

@@ -72,8 +72,6 @@ class ChatAnswerer(Answerer):
         if not evidence.text.strip():
             return Mapped()
         values: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
-        if main_question is None or not follow_ups:
-            values["history"] = _said_before(options)
         if not follow_ups:
             task = tasks.LAZY_MAP if any(passage.sentences for passage in evidence.passages) else tasks.GLOBAL_MAP
             answer, usage = await ask_model(self._model, task, max_words=options.max_map_words, **values)
@@ -120,10 +118,9 @@ class ChatAnswerer(Answerer):
         ratings, usage = await ratings_of(self._model, question, reports)
         return ratings, replace(usage, seconds=time.perf_counter() - started)
 
-    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+    async def alink(self, question: str) -> Linked:
         """Return names that the question means, and keywords for particulars and for themes, after LightRAG (2024)."""
-        history = _said_before(options)
-        links, usage = await ask_model(self._model, tasks.LINK_QUESTION, question=question, history=history)
+        links, usage = await ask_model(self._model, tasks.LINK_QUESTION, question=question)
         return Linked(_distinct(links.names), _distinct(links.low_level), _distinct(links.high_level), usage)
 
     async def arewrite(
@@ -131,7 +128,9 @@ class ChatAnswerer(Answerer):
     ) -> RewrittenQuestion:
         """Return the question without the conversation, and up to `count` questions that together cover it."""
         lines = "\n".join(f"- {concept}" for concept in concepts)
-        values = {"concepts": lines, "question": question, "count": count, "history": _said_before(options)}
+        # Fenced: an earlier answer may quote instructions from a document.
+        before = fence(options.history, "conversation") if options.history else None
+        values = {"concepts": lines, "question": question, "count": count, "history": before}
         said, usage = await ask_model(self._model, tasks.SUB_QUESTIONS, **values)
         return RewrittenQuestion(
             said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage
@@ -143,9 +142,9 @@ class ChatAnswerer(Answerer):
         """Return the passages that help to answer `question`, with their sentences that do."""
         return await relevance_of(self._model, question, passages)
 
-    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
-        """Return the steps of the question, understood in the conversation."""
-        values = {"question": question, "max_steps": MAX_STEPS, "history": _said_before(options)}
+    async def aplan(self, question: str) -> Planned:
+        """Return the steps of the question."""
+        values = {"question": question, "max_steps": MAX_STEPS}
         steps, usage = await ask_model(self._model, tasks.PLAN_QUESTION, **values)
         return Planned(steps.plan(question, self.model), usage)
 
@@ -157,11 +156,11 @@ class ChatAnswerer(Answerer):
         answer, usage = await ask_model(self._model, tasks.ANSWER_STEP, **values)
         return StepFindings(tuple(Finding(each.value, each.statement) for each in answer.values), usage)
 
-    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
+    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
         """Return the kind of the question, one of `kinds`."""
         lines = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
         task = replace(tasks.QUESTION_KIND, form=tasks.question_kind_of(tuple(kinds)))
-        values = {"question": question, "kinds": lines, "history": _said_before(options)}
+        values = {"question": question, "kinds": lines}
         said, usage = await ask_model(self._model, task, **values)
         kind = said.kind.strip().casefold().strip("\"'.")
         return Choice(kind if kind in kinds else "", said.reason, usage)
@@ -213,13 +212,7 @@ def _form(options: AnswerOptions) -> dict[str, Any]:
         "response_type": options.response_type,
         "no_answer": NO_ANSWER,
         "language": options.language,
-        "history": _said_before(options),
     }
-
-
-def _said_before(options: AnswerOptions) -> str | None:
-    """Return the history, fenced: an earlier answer may quote instructions from a document."""
-    return fence(options.history, "conversation") if options.history else None
 
 
 def _points(scored: Sequence[tasks.ScoredPoint]) -> tuple[Point, ...]:

@@ -109,16 +109,16 @@ class StepValues(RecordsForm):
 _DATA = {"context": "data"}
 _POINTS = {"points": "notes"}
 _TUNED = "persona domain written_in"
-_ANSWER = "response_type no_answer history language"
+_ANSWER = "response_type no_answer language"
 _REDUCE = f"{_ANSWER} max_words"
 
 LOCAL_SEARCH = Task[Form]("local_search", None, _DATA, "question", _ANSWER, _TUNED)
 BASIC_SEARCH = Task[Form]("basic_search", None, _DATA, "question", _ANSWER, _TUNED)
-GLOBAL_MAP = Task("global_map", MapAnswer, _DATA, "question", "max_words history language", _TUNED)
-LAZY_MAP = Task("lazy_map", MapAnswer, _DATA, "question", "max_words history language", _TUNED)
+GLOBAL_MAP = Task("global_map", MapAnswer, _DATA, "question", "max_words language", _TUNED)
+LAZY_MAP = Task("lazy_map", MapAnswer, _DATA, "question", "max_words language", _TUNED)
 GLOBAL_REDUCE = Task[Form]("global_reduce", None, _POINTS, "question", f"{_REDUCE} general_knowledge", _TUNED)
 GLOBAL_KNOWLEDGE = Task[Form]("global_knowledge", blocks=SYSTEM)
-DRIFT_PRIMER = Task("drift_primer", DriftAnswer, _DATA, "question follow_ups", "history language", _TUNED)
+DRIFT_PRIMER = Task("drift_primer", DriftAnswer, _DATA, "question follow_ups", "language", _TUNED)
 DRIFT_LOCAL = Task("drift_local", DriftAnswer, _DATA, "question follow_ups", "main_question language", _TUNED)
 DRIFT_REDUCE = Task[Form]("drift_reduce", None, _POINTS, "question", _REDUCE, _TUNED)
 HYPOTHESIS = Task[Form]("hypothetical_answer", None, {"example": "example"}, "question", profile=_TUNED)
@@ -126,7 +126,7 @@ QUESTIONS = Task("question_generation", Questions, _DATA, "count", "history lang
 SUB_QUESTIONS = Task(
     "sub_questions", SubQuestions, {"concepts": "data"}, "question count", "history", "domain written_in"
 )
-LINK_QUESTION = Task("link_question", QuestionLinks, {}, "question", "history", "domain written_in")
-PLAN_QUESTION = Task("plan_question", PlannedSteps, {}, "question max_steps", "history", "domain written_in")
+LINK_QUESTION = Task("link_question", QuestionLinks, {}, "question", profile="domain written_in")
+PLAN_QUESTION = Task("plan_question", PlannedSteps, {}, "question max_steps", profile="domain written_in")
 ANSWER_STEP = Task("answer_step", StepValues, _DATA, "question main_question", profile=_TUNED)
-QUESTION_KIND = Task("question_kind", QuestionKind, {}, "question kinds", "history")
+QUESTION_KIND = Task("question_kind", QuestionKind, {}, "question kinds")

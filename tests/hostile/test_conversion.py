@@ -48,15 +48,15 @@ def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[
 
 @pytest.mark.extended
 def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, monkeypatch) -> None:
-    limits = functools.partial(ConversionLimits, 1, 6000)
+    limits = functools.partial(ConversionLimits, 4, 6000)
     monkeypatch.setattr("graphrag_assets.assets.index_batch.ConversionLimits", limits)
     project.write("one/a.docx", docx(paragraph("It broke. ") * 1_000_000))
     project.write("one/b.html", PAGE)
     started = time.monotonic()
     project.index_all()
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     ((source, error, hint),) = project.sql("SELECT source, error, hint FROM index_errors")
-    assert (source, error) == ("one/a.docx", "converting the docx file took more than 1 s")
+    assert (source, error) == ("one/a.docx", "converting the docx file took more than 4 s")
     assert "Split a very long document" in hint
     assert project.sql("SELECT source FROM documents") == [("one/b.html",)]
     assert scan(project.index).due == []

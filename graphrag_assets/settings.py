@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import url2pathname
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, BeforeValidator, Field, NonNegativeFloat, ValidationError, field_validator
+from pydantic import AllowInfNan, BaseModel, BeforeValidator, Field, NonNegativeFloat, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -75,12 +75,15 @@ _ELSEWHERE = {
 _SECRET = re.compile(r"(?i)(?:key|token|secret|password|credentials?|headers)$")
 
 
+_Price = Annotated[NonNegativeFloat, AllowInfNan(False)] | None
+
+
 class Prices(BaseModel, extra="forbid"):
     """Prices of a million tokens in US dollars; None: litellm's."""
 
-    chat_input: NonNegativeFloat | None = None
-    chat_output: NonNegativeFloat | None = None
-    embedding: NonNegativeFloat | None = None
+    chat_input: _Price = None
+    chat_output: _Price = None
+    embedding: _Price = None
 
 
 def unknown_variables() -> list[str]:

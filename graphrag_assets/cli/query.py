@@ -47,9 +47,12 @@ def _metadata(_: click.Context, option: click.Parameter, pairs: Sequence[str]) -
 
 def _turns(_: click.Context, option: click.Parameter, file: TextIO | None) -> Any:
     try:
-        return json.load(file) if file else None
+        turns = json.load(file) if file else None
     except ValueError as error:
         raise click.BadParameter(f"The file cannot be read as JSON: {error}", param=option) from None
+    if turns is not None and not isinstance(turns, list):
+        raise click.BadParameter("The file must hold a JSON list of turns.", param=option)
+    return turns
 
 
 @click.command()

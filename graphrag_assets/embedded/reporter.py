@@ -16,7 +16,7 @@ from graphrag_assets.embedded.wording import begins_with_anaphor
 from graphrag_assets.text.references import reference
 from graphrag_assets.text.words import sentences
 
-REPORTER = "embedded/extractive-3"
+REPORTER = "embedded/extractive-4"
 MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3

@@ -27,7 +27,7 @@ from graphrag_assets.settings import ONNX
 
 MODEL = f"{ONNX}bge-small"
 """The setting that selects the model."""
-INDEX_MODEL = f"{MODEL}#5f8ee95192c0"
+INDEX_MODEL = f"{MODEL}#5f8ee95192c0-2"
 """The model's name in an index. Under another name every index is embedded again, as other vectors need."""
 DIMENSIONS = 384
 

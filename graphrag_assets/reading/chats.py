@@ -17,7 +17,7 @@ _FIELDS = {
     "messages": "messages value chat_messages MessageList conversation conversations transcript mapping",
     "title": "channel name title topic displayName",
     "speaker": "role speaker sender from user username user_name sender_name author creator name nickname displayName",
-    "person": "profile real_name nickname displayName display_name name role user application",
+    "person": "profile real_name nickname displayName display_name name username first_name role user application",
     "text": "text content message body value parts",
     "time": "ts timestamp timestamp_ms time date created_at createdDateTime createdAt sent create_time created_date"
     " origin_server_ts originalarrivaltime datetime",
@@ -129,7 +129,7 @@ def _message(item: Mapping[str, Any], names: Mapping[str, str]) -> _Message | No
     text, time = _first(item, "text", lambda value: _text(value, names)), _first(item, "time", _time)
     if "sender_name" in item:
         speaker, text = _utf8(speaker), _utf8(text)
-    return (speaker, text, time) if speaker and text and (time or "role" in item or speaker in _ROLES) else None
+    return (speaker, text, time) if speaker and text and (time or "role" in item or speaker.lower() in _ROLES) else None
 
 
 def _utf8(text: str) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from graphrag_assets.contracts.records import ENCODING
 from graphrag_assets.reading.chats import whatsapp_record
@@ -219,12 +220,24 @@ def read_records(
 
 def _without_base64(record: Record) -> Record:
     """Return a record without base64 in its text and metadata: its size stands there."""
-    text, places, n_texts = without_base64(record.text, record.places)
-    raw_data, _, n_values = without_base64(record.raw_data or "{}", ())
-    if not n_texts + n_values:
+    text, places, n = without_base64(record.text, record.places)
+
+    def shorten(value: Any) -> Any:
+        nonlocal n
+        match value:
+            case dict():
+                return {name: shorten(item) for name, item in value.items()}
+            case list():
+                return [shorten(item) for item in value]
+            case str():
+                value, _, n_values = without_base64(value, ())
+                n += n_values
+        return value
+
+    metadata = shorten(json.loads(record.raw_data or "{}"))
+    if not n:
         return record
-    metadata = json.loads(raw_data)
-    metadata["left_out"] = {**metadata.get("left_out", {}), "base64": n_texts + n_values}
+    metadata["left_out"] = {**metadata.get("left_out", {}), "base64": n}
     return replace(record, text=text, places=places, raw_data=metadata_json(metadata))
 
 

@@ -24,7 +24,7 @@ _DATA_URI = (
     r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,"
     r"(?P<data>[A-Za-z0-9+/=_%\s-]{64,}?)(?=[^A-Za-z0-9+/=_%\s-]|\Z)"
 )
-_LINE = r"[ \t]*(?:\n|\\n)\s*"  # in JSON a line break is an escape
+_LINE = r"[ \t]*\n\s*"
 _CODE = "[A-Za-z0-9+/]"
 _BASE64 = re.compile(
     rf"{_DATA_URI}|(?<![A-Za-z0-9+/=]){_CODE}{{40,}}+(?:{_LINE}{_CODE}{{40,}}+)*+"

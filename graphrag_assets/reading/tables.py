@@ -430,7 +430,8 @@ def read_json(
         value, table = [one for _, one in lines], _objects(lines)
     else:
         table = _json_table(value, column)
-    yield from json_chats(value, slack) or table_records(table, column, options)
+    is_whole = not any(isinstance(one, Problem) for one in value) if isinstance(value, list) else True
+    yield from (is_whole and json_chats(value, slack)) or table_records(table, column, options)
 
 
 def parse_json(text: str) -> Any:
@@ -491,6 +492,7 @@ def read_parquet(data: bytes, column: str, options: LoadOptions) -> Iterator[Rec
         with tempfile.NamedTemporaryFile(suffix=".parquet") as file, duckdb.connect(config=_ONE_THREAD) as connection:
             file.write(data)
             file.flush()
+            connection.execute("SET TimeZone = 'UTC'")
             rows = connection.execute("FROM read_parquet($file)", {"file": file.name})
             table.columns = [name for name, *_ in rows.description or ()]
             while batch := rows.fetchmany(_ROWS_AT_ONCE):

@@ -21,7 +21,7 @@ _HIDDEN = (
     + "]"
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_CONDITIONAL = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_CONDITIONAL = re.compile(r"@(?!media (?:screen|all)\b|supports|layer)[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 """Rules of a style sheet that hold in print or on small screens, and steps of animations."""
 _RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
 _ONE_NAME = re.compile(r"(\w*)([.#])([\w-]+)")

@@ -230,6 +230,7 @@ class InputFolder(Input):
                     top = root / name
                     if top.exists() or top.is_symlink():
                         return [top]
+                    return [top for top in _children(root) if printable(top.name) == name]  # or none: it is deleted
                 return _children(root)
         except (ImportError, ValueError) as error:  # the package of the protocol is missing, or there is none
             raise InputError(

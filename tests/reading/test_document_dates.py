@@ -1,7 +1,10 @@
 """Which dates are read, and where from."""
 
 import json
-from datetime import date
+import os
+import subprocess
+import sys
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import polars as pl
@@ -144,3 +147,17 @@ def test_a_named_column_without_a_date_is_an_error_and_the_document_is_indexed(t
     assert loaded.errors.select("row_number", "stage", "error").rows() == [
         (2, "date", "sent is '03/04/2021', which is ambiguous or not a date")
     ]
+
+
+def test_times_of_parquet_files_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path) -> None:
+    time = datetime(2020, 1, 1, tzinfo=UTC)
+    pl.DataFrame({"text": ["It held."], "noted": [time]}).write_parquet(tmp_path / "a.parquet")
+    code = f"""if True:
+        from graphrag_assets.reading.source_records import LoadOptions
+        from graphrag_assets.reading.tables import read_parquet
+        with open({str(tmp_path / "a.parquet")!r}, "rb") as file:
+            print(*(record.raw_data for record in read_parquet(file.read(), "text", LoadOptions())))
+    """
+    environment = {**os.environ, "TZ": "America/New_York"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == '{"noted": "2020-01-01T00:00:00+00:00"}'

@@ -140,11 +140,13 @@ KINDS = [
     Kind("hidden.html", "<html><head><title>T</title><style>.gone {display : none}</style></head><body><p class='gone'>no</p><noscript>no"
          "</noscript><p style='font-size:0'>no</p><p>The fee is ninety crowns.</p></body></html>", "The fee is ninety crowns."),
     Kind("rules.html", "<html><head><title>T</title><style>.night .text{display:none}/* .text{display:none} */@media print{.text{display:none}}"
-         "@import 'x.css'; p.old, #top {display: none}</style></head><body class='night'><p class='text'>The fee is ninety crowns.</p>"
-         "<p class='a old'>no</p><div class='old'><p id='top'>no</p><p>It rose.</p></div></body></html>",
+         "@import 'x.css'; p.old, #top {display: none} @media screen{.no{display:none}}</style></head><body class='night'><p class='text'>The fee is ninety crowns.</p>"
+         "<p class='a old'>no</p><p class='no'>no</p><div class='old'><p id='top'>no</p><p>It rose.</p></div></body></html>",
          "The fee is ninety crowns.\n\nIt rose."),
     Kind("tabs.html", "<html><head><title>T</title><style>.tab{display:none}</style></head><body><p>Fees</p><p class='tab'>The fee is "
          "ninety crowns.</p></body></html>", "Fees\n\nThe fee is ninety crowns."),
+    Kind("a.json", json.dumps([{"text": "A ticket.", "attachment": f"logo.png\n{CODE * 3}"}]), "A ticket.",
+         {"raw_data": {"attachment": "logo.png\n[data, 1 kB]", "left_out": {"base64": 1}}}),
     Kind("arabic.html", ("<html><head><meta http-equiv=Content-Type content='text/html; charset=iso-8859-6'></head><body>"
          "وأعرب الاتحاد</body></html>").encode("iso8859-6"), "وأعرب الاتحاد", {"encoding": "iso8859-6"}),
     Kind("a.docx", docx('<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Fees</w:t></w:r></w:p><w:p><w:r><w:t>Ida</w:t><w:tab/>'
@@ -170,7 +172,11 @@ def test_what_is_read_from_a_file_of_each_kind(tmp_path: Path, kind: Kind) -> No
     assert {name: row[name] for name in kind.others} == dict(kind.others)
 
 
+CHAT = json.dumps(
+    {"messages": [{"role": "user", "content": "Who was it?"}, {"role": "assistant", "content": "It was Field."}]}
+)
 PROBLEMS = {
+    "a broken line among chats.jsonl": (f'{CHAT}\n{CHAT}\n{{"messages": [BROKEN\n', "malformed JSON", 2),
     "no header.csv": ("Ida,master,1999\nOtto,clerk,2001\n", "the table has no header: its columns are named column_1, column_2, …", 2),
     "damaged.xml": ("<book><para>One.</para><para>Two", "the XML is damaged at line 1", 1),
     "formulas.xlsx": (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from graphrag_assets.errors import InputError, RefusedFileError
+from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
 from graphrag_assets.store.input_files import InputFolder, SourceFile, hashed_name
 
 
@@ -77,6 +77,16 @@ def test_missing_batch_has_no_files(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/x.md", "b/y/z.md", ".hidden/x.md")
     for name in ("nope", "b/y", "..", ".", ".hidden", ""):
         assert paths(folder, name) == []
+
+
+def test_a_missing_batch_does_not_depend_on_what_else_cannot_be_listed(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "a").mkdir()
+
+    def refuse(folder: InputFolder, top: UPath) -> None:
+        raise UnreadableBatchError(f"{top} cannot be listed")
+
+    monkeypatch.setattr(InputFolder, "_entries", refuse)
+    assert InputFolder(str(tmp_path)).files("b.txt") == []
 
 
 def test_link_loops_end_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ export PYTHONWARNINGS := ignore::FutureWarning
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
-	@echo "make test    the quick tests, on all cores (under six minutes on two)"
-	@echo "make test-all  also with a browser, servers and killed processes (under twelve minutes): what must pass before a change lands"
+	@echo "make test    the quick tests, on all cores (under four minutes on two)"
+	@echo "make test-all  also with a browser, servers and killed processes (under nine minutes): what must pass before a change lands"
 	@echo "make test-long  all tests, with more random examples (half an hour to an hour): before a release"
 	@echo "make test-lowest  the quick tests and the demo with the lowest versions that pyproject.toml allows"
 	@echo "make check   formatting, lint, types, definitions"

@@ -133,15 +133,15 @@ def query(
     The METHOD retrieve shows the passages that match QUESTION best, without an answer. The METHOD questions suggests
     questions that the data answers: after QUESTION, or to begin with.
     """
-    told = {"callbacks": _PrintsErrors()}
+    callbacks = _PrintsErrors()
     options = {name: value for name, value in others.items() if value not in (None, (), {}, [])}
     if method == "questions":
-        _print_questions(question, count or 5, path, options | told)
+        _print_questions(question, count or 5, path, options | {"callbacks": callbacks})
         return
     if not question:
         raise click.UsageError("Missing argument 'QUESTION'.")
     if method == "retrieve":
-        options |= {"method": ranking, **told, **({"k": count} if count else {})}
+        options |= {"method": ranking, "callbacks": callbacks, **({"k": count} if count else {})}
         _print_passages(GraphRAG(path).retrieve(question, **options), as_json)
         return
     options |= {"dynamic": True} if dynamic else {}
@@ -153,7 +153,10 @@ def query(
             if method == "ask":
                 raise click.UsageError("ask chooses a method when it answers: name one for its context.")
             console.print(
-                rag.context(method, question, **options, **told).text, markup=False, highlight=False, soft_wrap=True
+                rag.context(method, question, **options, callbacks=callbacks).text,
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
             )
         elif as_json:
             write(answer_to_json(rag.search(method, question, **options)) + "\n")

@@ -428,10 +428,11 @@ def read_json(
             yield value
             return
         value, table = [one for _, one in lines], _objects(lines)
+        is_damaged = any(isinstance(one, Problem) for one in value)  # the table names each damaged line
     else:
-        table = _json_table(value, column)
-    is_whole = not any(isinstance(one, Problem) for one in value) if isinstance(value, list) else True
-    yield from (is_whole and json_chats(value, slack)) or table_records(table, column, options)
+        table, is_damaged = _json_table(value, column), False
+    chats = [] if is_damaged else json_chats(value, slack)
+    yield from chats or table_records(table, column, options)
 
 
 def parse_json(text: str) -> Any:

@@ -11,7 +11,7 @@ help:
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
 	@echo "make test    the quick tests, on all cores (under four minutes on two)"
 	@echo "make test-all  also with a browser, servers and killed processes (under nine minutes): what must pass before a change lands"
-	@echo "make test-long  all tests, with more random examples (half an hour to an hour): before a release"
+	@echo "make test-long  all tests, with more random examples (ten minutes on two cores): before a release"
 	@echo "make test-lowest  the quick tests and the demo with the lowest versions that pyproject.toml allows"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"

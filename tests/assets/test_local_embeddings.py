@@ -8,7 +8,7 @@ from graphrag_assets.query import GraphRAG
 from tests.assets.test_language_models import BATCHES, use
 from tests.openai_server import running
 
-MODEL = "onnx:bge-small#5f8ee95192c0"
+MODEL = semantic.INDEX_MODEL
 QUESTION = "Who commanded the Great Eastern?"
 
 

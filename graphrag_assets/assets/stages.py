@@ -27,7 +27,7 @@ from graphrag_assets.store.invariants import Check
 
 _TABLES = {table.name: table for table in (*schema.BATCH_TABLES, schema.BATCH_STATE, *schema.GLOBAL_TABLES)}
 _DESCRIPTIONS = {
-    "documents": "An unreadable file or row stops no other: the check no_input_is_skipped shows it, with its remedy.",
+    "documents": "An unreadable file or row stops no other: the check no_input_is_skipped of batch_state shows it.",
     "text_units": "Every citation leads to one, and by its span to characters of the document.",
     "entity_mentions": "They change only with the text, the prompt or the model. Most of a model's cost is here.",
     "relationship_mentions": "Extracted in the same step as entity_mentions.",

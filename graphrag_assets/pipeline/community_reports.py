@@ -18,7 +18,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.report_contexts import evidence, fitted_contexts, local_rows, source_lines, source_rows
 from graphrag_assets.store import schema
 from graphrag_assets.store.schema import polars_schema
-from graphrag_assets.text.references import BLOCK, CHECKED_PATTERN, MARK, Checked, Given, rows_cited_in, unread_in
+from graphrag_assets.text.references import BLOCK, MARK, Checked, Given, rows_cited_in, unread_in
 from graphrag_assets.text.words import count_tokens
 
 TABLES = {
@@ -146,46 +146,18 @@ def community_reports(
         )
     communities = communities.join(contexts, on="community", how="left").with_columns(pl.col("context").fill_null(""))
     communities = communities.sort("community")
-    materials = _materials(communities, rows, _details(entities, relationships, claims, sub_reports), members, entities)
+    materials = _materials(communities, rows, members, entities)
     checked = [checked_report(*pair) for pair in zip(write(materials), materials, strict=True)]
     if removed is not None:
         removed += [lost for _, each in checked for lost in each]
     return _report_frame([record for record, _ in checked], communities, reporter, encoding)
 
 
-def _details(
-    entities: pl.DataFrame, relationships: pl.DataFrame, claims: pl.DataFrame, sub_reports: pl.DataFrame
-) -> pl.DataFrame:
-    """section, number, names, text: what a report may say, row by row."""
-    summaries = sub_reports.with_columns(description=pl.col("summary").str.replace_all(CHECKED_PATTERN, ""))
-    return pl.concat(
-        rows.select(
-            section=pl.lit(name),
-            number=pl.col("human_readable_id").cast(pl.Int64),
-            names=pl.concat_list(names),
-            text="description",
-        )
-        for name, rows, names in (
-            ("Entities", entities, ["title"]),
-            ("Relationships", relationships, ["source", "target"]),
-            ("Claims", claims, ["subject_id"]),
-            ("Reports", summaries, ["title"]),
-        )
-    )
-
-
 def _materials(
-    communities: pl.DataFrame,
-    rows: pl.DataFrame,
-    details: pl.DataFrame,
-    members: pl.DataFrame,
-    entities: pl.DataFrame,
+    communities: pl.DataFrame, rows: pl.DataFrame, members: pl.DataFrame, entities: pl.DataFrame
 ) -> list[ReportMaterial]:
-    said = (
-        rows.with_columns(pl.col("number").cast(pl.Int64))
-        .join(details, on=["section", "number"], maintain_order="left")
-        .group_by("community", maintain_order=True)
-        .agg(pl.struct("section", "number", "names", "text").alias("evidence"))
+    said = rows.group_by("community", maintain_order=True).agg(
+        pl.struct("section", "number", "names", "text").alias("evidence")
     )
     leading = (
         members.join(entities.select("title", "degree", entity_id="id"), on="entity_id")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.text.references import CHECKED_PATTERN
 from graphrag_assets.text.words import count_tokens, cut_text
 
 _SECTIONS = {
@@ -28,8 +29,10 @@ _SHARES = {"Reports": 0.3, "Entities": 0.25, "Claims": 0.15, "Relationships": 0.
 _MAX_SECTIONS = 4  # Sources have only Reports beside them
 _HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
 _NOT_ONE_SPACE = r"\s{2,}|[^\S ]"  # white space to write as one space; a match for each space takes five times longer
+_OF_ENTITIES = "title type description degree"
 _OF_CLAIMS = "subject_id type status start_date end_date description"
 _OF_RELATIONSHIPS = "source target type description combined_degree"
+_OF_CONTEXT = ("community", "section", "number", "names", "text", "line", "tokens", "child")
 
 
 def evidence(
@@ -45,17 +48,19 @@ def evidence(
             document_date.
 
     Returns:
-        columns section, number, line, tokens, source_id, target_id (both the entity itself for entities, the
-        subject for claims), combined_degree (the degree for entities).
+        columns section, number, names (what it is about), text (what it says), line, tokens, source_id, target_id
+        (both the entity itself for entities, the subject for claims), combined_degree (the degree for entities).
     """
-    claims = claims.with_columns(degree=pl.lit(0, pl.Int64))
     several = pl.col("relations").fill_null("") != ""
     relationships = relationships.with_columns(type=pl.when(several).then("relations").otherwise("type"))
+    entities = entities.with_columns(source_id="id", target_id="id", combined_degree="degree")
+    subject = pl.col("subject_entity_id")
+    claims = claims.with_columns(source_id=subject, target_id=subject, combined_degree=pl.lit(0, pl.Int64))
     lines = pl.concat(
         [
-            _lines("Entities", entities, "title type description degree", "id", "id", "degree"),
-            _lines("Claims", claims, _OF_CLAIMS, "subject_entity_id", "subject_entity_id", "degree"),
-            _lines("Relationships", relationships, _OF_RELATIONSHIPS, "source_id", "target_id", "combined_degree"),
+            _lines("Entities", entities, _OF_ENTITIES, ["title"]),
+            _lines("Claims", claims, _OF_CLAIMS, ["subject_id"]),
+            _lines("Relationships", relationships, _OF_RELATIONSHIPS, ["source", "target"]),
         ]
     )
     return with_tokens(lines, encoding)
@@ -66,14 +71,16 @@ def with_tokens(lines: pl.DataFrame, encoding: str) -> pl.DataFrame:
     return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"], encoding), dtype=pl.Int64) + 1)
 
 
-def _lines(section: str, rows: pl.DataFrame, columns: str, source: str, target: str, degree: str) -> pl.DataFrame:
+def _lines(section: str, rows: pl.DataFrame, columns: str, names: list[str]) -> pl.DataFrame:
     return rows.select(
+        "source_id",
+        "target_id",
+        "combined_degree",
         section=pl.lit(section),
-        number="human_readable_id",
+        number=pl.col("human_readable_id").cast(pl.Int64),
+        names=pl.concat_list(names),
+        text="description",
         line=with_date(rows, csv_line("human_readable_id", *columns.split())),
-        source_id=source,
-        target_id=target,
-        combined_degree=degree,
     )
 
 
@@ -120,7 +127,7 @@ def source_rows(
 
 
 class Contexts(NamedTuple):
-    """`contexts`: community, context. `rows`: what each is made of in its order: community, section, number."""
+    """`contexts`: community, context. `rows`: what each is made of, in its order."""
 
     contexts: pl.DataFrame
     rows: pl.DataFrame
@@ -136,15 +143,17 @@ def fitted_contexts(
     in their order, claims last.
 
     Args:
-        rows: community, section, number, line, tokens, child (the sub-community that a report may replace it with),
-            place (the order).
-        sub_reports: community, title, full_content of the sub-communities' reports.
+        rows: as of `local_rows` or `source_rows`.
+        sub_reports: community, title, summary, full_content of the sub-communities' reports.
     """
     budget = max_tokens - _MAX_SECTIONS * _HEADER_TOKENS
     totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
     needed = rows.join(totals, on="community", how="semi").select("child").unique()
     reports = sub_reports.select(
-        pl.col("community").cast(pl.Int64).alias("child"), line=csv_line("community", "title", "full_content")
+        child=pl.col("community").cast(pl.Int64),
+        names=pl.concat_list("title"),
+        text=pl.col("summary").str.replace_all(CHECKED_PATTERN, ""),
+        line=csv_line("community", "title", "full_content"),
     )
     reports = with_tokens(reports.join(needed, on="child", how="semi"), encoding)
     over = totals["community"].sort()
@@ -154,7 +163,7 @@ def fitted_contexts(
     ]
     rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal")
     fitted = rows.sort("community", "place")
-    return Contexts(_render(fitted), fitted.select("community", "section", "number"))
+    return Contexts(_render(fitted), fitted)
 
 
 def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
@@ -165,7 +174,7 @@ def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataF
         sub_members: sub-community (column child) and entity_id.
 
     Returns:
-        community, section, number, line, tokens, child (the sub-community that holds it, if one does), place.
+        community, child (the sub-community that holds it, if one does), place (the order), and the columns of `lines`.
     """
     ends = members.join(sub_members, on="entity_id", how="left").select("entity_id", "community", "child")
     inside = (
@@ -189,8 +198,7 @@ def local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataF
     ordered = pl.concat([others.with_columns(pl.col("rank").fill_null(unrelated)), related], how="diagonal")
     kind = pl.col("section").replace_strict(_ORDER, return_dtype=pl.Int64)
     ordered = ordered.sort("community", "rank", kind, pl.col("combined_degree").neg(), "number")
-    columns = ("community", "section", "number", "line", "tokens", "child")
-    return ordered.select(*columns, place=pl.int_range(pl.len(), dtype=pl.Int64))
+    return ordered.select(*_OF_CONTEXT, place=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.DataFrame:
@@ -206,10 +214,7 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
     total = int(rows["tokens"].sum())
     saved_before = (pl.col("own") - pl.col("tokens")).cum_sum().shift(1, fill_value=0)
     replaced = children.filter(total - saved_before > budget)
-    stand_ins = replaced.select(
-        "line",
-        "tokens",
-        "child",
+    stand_ins = replaced.with_columns(
         community=pl.lit(rows["community"][0]),
         section=pl.lit("Reports"),
         number="child",
@@ -220,7 +225,7 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
 
 
 def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
-    """Of one community's rows, those that fit by shares; see `level_contexts`."""
+    """Of one community's rows, those that fit by shares; see `fitted_contexts`."""
     rows = rows.sort("place")
     kinds, lines, costs = rows["section"].to_list(), rows["line"].to_list(), rows["tokens"].to_list()
     shares = {kind: share for kind, share in _SHARES.items() if kind in kinds}

@@ -1,11 +1,11 @@
-"""Reports of a small hierarchy: community 0 = {a, b, c} with sub-communities 1 = {a, b} and 2 = {c}."""
+"""Reports of the small hierarchy of test_report_contexts, and what of their citations is kept."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
-from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord
+from graphrag_assets.contracts.records import Finding, ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.pipeline.community_reports import (
     REPORT_TYPES,
@@ -15,132 +15,66 @@ from graphrag_assets.pipeline.community_reports import (
     references_in,
 )
 from graphrag_assets.text.words import count_tokens
+from tests.pipeline.test_report_contexts import CLAIMS, ENTITIES, PARTS, WHOLE, relationships
 
-NO_REPORTS = pl.DataFrame(schema=REPORT_TYPES)
 
-
-def graph(sub_reports: pl.DataFrame = NO_REPORTS, description: str = "Ada was first.") -> ReportInputs:
-    """What the report of community 0 is written from."""
+def inputs(sub_reports: pl.DataFrame, entities: pl.DataFrame = ENTITIES) -> ReportInputs:
+    """What the report of community 1 is written from."""
     communities = pl.DataFrame(
         {
-            "id": ["R"],
-            "human_readable_id": [0],
-            "community": [0],
-            "level": [0],
-            "parent": [-1],
-            "children": [[1, 2]],
-            "title": ["Community 0"],
+            "id": "R",
+            "human_readable_id": 1,
+            "community": 1,
+            "level": 0,
+            "parent": -1,
+            "children": [[2, 3]],
+            "title": "Community 1",
             "text_unit_ids": [["u1", "u2"]],
-            "period": ["1866-01-01"],
-            "size": [3],
-            "fingerprint": ["of 0"],
+            "period": "1866-01-01",
+            "size": 5,
+            "fingerprint": "of 1",
         }
     )
-    members = pl.DataFrame({"community": [0, 0, 0], "entity_id": ["a", "b", "c"]})
-    sub_members = pl.DataFrame({"child": [1, 1, 2], "entity_id": ["a", "b", "c"]})
-    entities = pl.DataFrame(
-        {
-            "id": ["a", "b", "c"],
-            "human_readable_id": [0, 1, 2],
-            "title": ["Ada", "Ben", "Cork"],
-            "type": ["PERSON", "PERSON", "GEO"],
-            "description": [description, "Ben was second.", "Cork is a town."],
-            "degree": [1, 2, 1],
-        }
-    )
-    relationships = pl.DataFrame(
-        {
-            "id": ["ab", "bc"],
-            "human_readable_id": [0, 1],
-            "source": ["Ada", "Ben"],
-            "target": ["Ben", "Cork"],
-            "type": ["MET", "WENT_TO"],
-            "description": ["Ada met Ben.", "Ben went to Cork."],
-            "combined_degree": [3, 3],
-            "relations": ["", ""],
-            "source_id": ["a", "b"],
-            "target_id": ["b", "c"],
-        }
-    )
-    claims = pl.DataFrame(
-        schema={
-            **dict.fromkeys(
-                ("subject_entity_id", "subject_id", "type", "status", "start_date", "end_date", "description"),
-                pl.String,
-            ),
-            "human_readable_id": pl.Int64,
-        }
-    )
-    return ReportInputs(communities, members, sub_members, entities, relationships, claims, sub_reports)
+    return ReportInputs(communities, WHOLE, PARTS, entities, relationships(), CLAIMS, sub_reports)
 
 
-def part(description: str = "Ada was first.") -> ReportInputs:
-    """What the report of community 1 is written from."""
-    whole = graph(description=description)
-    return whole._replace(
-        communities=whole.communities.with_columns(
-            id=pl.lit("L"),
-            fingerprint=pl.lit("of 1"),
-            title=pl.lit("Community 1"),
-            size=2,
-            parent=0,
-            level=1,
-            **dict.fromkeys(("community", "human_readable_id"), 1),
-            children=pl.lit([], pl.List(pl.Int64)),
-        ),
-        members=pl.DataFrame({"community": [1, 1], "entity_id": ["a", "b"]}),
-        sub_members=whole.sub_members.clear(),
-        entities=whole.entities.head(2),
-        relationships=whole.relationships.head(1),
-    )
-
-
-def test_a_report_is_written_from_what_its_community_has():
-    whole = community_reports(graph(), write_reports, "w").row(0, named=True)
-    shown = [whole[name] for name in ("community", "level", "parent", "size", "title", "fingerprint", "model")]
-    assert shown == [0, 0, -1, 3, "Ben, Ada and Cork", "of 0", "w"]
-    assert "Ben went to Cork. [Data: Relationships (1)]" in whole["full_content"]
-    assert community_reports(part(), write_reports, "w")["title"].to_list() == ["Ben and Ada"]
-
-
-def test_the_report_of_a_sub_community_replaces_its_rows_where_they_do_not_fit():
+def test_a_report_is_written_from_the_rows_of_its_community_or_from_reports_where_they_do_not_fit() -> None:
     seen: list[ReportMaterial] = []
 
     def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         seen.extend(materials)
         return [replace(report, writer="stand-in") for report in write_reports(materials)]
 
-    long = "Ada was first. " * 16
-    below = community_reports(part(long), write_reports, "w")
-    above = community_reports(graph(below, long), write, "w", max_tokens=200)
-    assert [(row.section, row.number) for row in seen[0].rows] == [
-        ("Reports", 1),
-        ("Entities", 2),
-        ("Relationships", 1),
+    below = pl.DataFrame(schema=REPORT_TYPES)
+    (report,) = community_reports(inputs(below), write_reports, "w").iter_rows(named=True)
+    shown = [report[name] for name in ("community", "level", "parent", "size", "title", "fingerprint", "model")]
+    assert shown == [1, 0, -1, 5, "A, C and D", "of 1", "w"]  # the best connected
+    assert "D cost 5 [Data: Claims (20)]" in report["full_content"]
+    below = pl.DataFrame([{"community": 3, "title": "D, E", "summary": "E. [Data: Entities (4)]", "full_content": "F"}])
+    long = ENTITIES.with_columns(description=pl.lit("is d. " * 40))
+    (report,) = community_reports(inputs(below, long), write, "w", max_tokens=600).iter_rows(named=True)
+    assert (report["context_tokens"], report["model"]) == (count_tokens([seen[0].context])[0], "stand-in")
+    assert seen[0].rows[0] == ReportRow("Reports", 3, ("D, E",), "E.")
+    assert {row.number for row in seen[0].rows if row.section == "Entities"} == {0, 1, 2}
+    assert '-----Reports-----\nid,title,content\n3,"D, E",F' in seen[0].context
+
+
+def test_what_a_report_cites_is_checked_against_what_it_was_written_from() -> None:
+    rows = (ReportRow("Relationships", 0, ("A", "B"), ""), ReportRow("Entities", 0, ("A",), ""))
+    said = "They met [Relationships (0)], (Data: Entities (0, 999)) and 【Data: entity 2】, as [Data: the letter] says."
+    record = ReportRecord("Title", said, [Finding("Met.", said)], 5.0, said)
+    report, removed = checked_report(record, ReportMaterial(2, 1, (), rows, ""))
+    assert report.summary == "They met [Data: Relationships (0)], [Data: Entities (0)] and, as says."
+    assert report.findings[0].explanation == report.rating_explanation == report.summary
+    assert removed == ["Entities (999)", "Entities (2)", "the letter"]
+    written = pl.DataFrame({"id": ["R"], "full_content": [report.full_content]})
+    assert references_in(written).select("table_name", "human_readable_id", "is_marked").rows() == [
+        ("relationships", 0, False),
+        ("entities", 0, False),
     ]
-    assert "-----Reports-----\nid,title,content\n1,Ben and Ada," in seen[0].context
-    assert above.select("context_tokens", "model").rows() == [(count_tokens([seen[0].context])[0], "stand-in")]
 
 
-def test_what_a_report_cites_is_checked_against_what_it_was_written_from():
-    def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-        said = "They met [Relationships (0)], (Data: Entities (0, 999)) and 【Data: entity 2】, as [Data: the letter] says."
-        return [ReportRecord("Title", said, [Finding("Met.", said)], 5.0, said) for _ in materials]
-
-    removed: list[str] = []
-    written = pl.concat(community_reports(inputs, write, "model", removed=removed) for inputs in (graph(), part()))
-    whole, sub = written.iter_rows(named=True)
-    met = "They met [Data: Relationships (0)], [Data: Entities (0)] and"
-    assert whole["summary"] == f"{met} [Data: Entities (2)], as says."
-    # Entity 2 exists, but the sub-community does not have it.
-    assert sub["summary"] == f"{met}, as says."
-    assert sub["findings"][0]["explanation"] == sub["rating_explanation"] == sub["summary"]
-    assert "999" not in whole["full_content"] + sub["full_content_json"]
-    assert removed == ["Entities (999)", "the letter", "Entities (999)", "Entities (2)", "the letter"]
-    assert not references_in(written)["is_marked"].any()
-
-
-def test_a_report_may_cite_what_the_reports_in_its_context_cite():
+def test_a_report_may_cite_what_the_reports_in_its_context_cite() -> None:
     context = "-----Reports-----\nid,title,content\n4,Ada,She met Ben [Data: Entities (7)].\n\n-----Entities-----\nid,entity\n5,[Data: Entities (8)]"
     material = ReportMaterial(2, 1, (), (), context)
     report = ReportRecord("T", "A [Data: Entities (5, 7, 8); Reports (4)].", [], 5.0, "")

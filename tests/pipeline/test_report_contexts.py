@@ -4,27 +4,35 @@ Entities A to E; relationships A-B, A-C, C-D, D-E. Community 1 = {A, B, C, D, E}
 2 = {A, B, C} and 3 = {D, E}.
 """
 
+from datetime import date
+
 import polars as pl
 import pytest
 
-from graphrag_assets.pipeline.report_contexts import Contexts, evidence, fitted_contexts, local_rows
+from graphrag_assets.pipeline.report_contexts import (
+    Contexts,
+    evidence,
+    fitted_contexts,
+    local_rows,
+    source_lines,
+    source_rows,
+)
 from graphrag_assets.text.words import count_tokens
 
 LONG = "word " * 60
 
 
-@pytest.fixture
-def entities() -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "id": list("abcde"),
-            "human_readable_id": [0, 1, 2, 3, 4],
-            "title": ["A", "B", "C", "D", "E, the last"],
-            "type": ["X"] * 5,
-            "description": ["is a", "is b", "is c", "is d", 'said "e"'],
-            "degree": [2, 1, 2, 2, 1],
-        }
-    )
+ENTITIES = pl.DataFrame(
+    {
+        "id": list("abcde"),
+        "human_readable_id": [0, 1, 2, 3, 4],
+        "title": ["A", "B", "C", "D", "E, the last"],
+        "type": ["X"] * 5,
+        "description": ["is a", "is b", "is c", "is d", 'said "e"'],
+        "degree": [2, 1, 2, 2, 1],
+        "text_unit_ids": [["u2"], ["u1"], ["u2"], ["u2", "u3"], ["u3"]],
+    }
+)
 
 
 def relationships(description: str = "meets") -> pl.DataFrame:
@@ -44,36 +52,37 @@ def relationships(description: str = "meets") -> pl.DataFrame:
     )
 
 
-@pytest.fixture
-def claims() -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "human_readable_id": [20],
-            "subject_entity_id": ["d"],
-            "subject_id": ["D"],
-            "type": ["AMOUNT"],
-            "status": ["TRUE"],
-            "start_date": ["1866"],
-            "end_date": [None],
-            "description": ["D cost 5"],
-        },
-        schema_overrides={"end_date": pl.String},
-    )
-
-
+CLAIMS = pl.DataFrame(
+    {
+        "human_readable_id": [20],
+        "subject_entity_id": ["d"],
+        "subject_id": ["D"],
+        "type": ["AMOUNT"],
+        "status": ["TRUE"],
+        "start_date": ["1866"],
+        "end_date": [None],
+        "description": ["D cost 5"],
+    },
+    schema_overrides={"end_date": pl.String},
+)
 WHOLE = pl.DataFrame({"community": [1] * 5, "entity_id": list("abcde")})
 PARTS = pl.DataFrame({"child": [2, 2, 2, 3, 3], "entity_id": list("abcde")})
-NO_REPORTS = pl.DataFrame(schema={"community": pl.Int64, "title": pl.String, "full_content": pl.String})
+NO_REPORTS = pl.DataFrame(
+    schema={"community": pl.Int64, "title": pl.String, "summary": pl.String, "full_content": pl.String}
+)
 
 
 def level_contexts(
-    members: pl.DataFrame, parts: pl.DataFrame, lines: pl.DataFrame, reports: pl.DataFrame, limit: int
+    lines: pl.DataFrame,
+    limit: int,
+    reports: pl.DataFrame = NO_REPORTS,
+    members: pl.DataFrame = WHOLE,
 ) -> Contexts:
-    return fitted_contexts(local_rows(members, parts, lines), reports, limit)
+    return fitted_contexts(local_rows(members, PARTS, lines), reports, limit)
 
 
-def test_a_context_holds_every_internal_relationship_by_combined_degree_then_number(entities, claims):
-    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(), claims), NO_REPORTS, 8000)
+def test_a_context_holds_every_internal_relationship_by_combined_degree_then_number():
+    contexts = level_contexts(evidence(ENTITIES, relationships(), CLAIMS), 8000)
     related = contexts.rows.filter(pl.col("section") == "Relationships")["number"].to_list()
     assert related == [11, 12, 10, 13]
     assert contexts.contexts["context"].item() == (
@@ -98,12 +107,17 @@ def test_a_context_holds_every_internal_relationship_by_combined_degree_then_num
     )
 
 
-def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is_too_long(entities, claims):
+def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is_too_long():
     reports = pl.DataFrame(
-        {"community": [2, 3], "title": ["About A", "About D"], "full_content": ["short two", "short three"]}
+        {
+            "community": [2, 3],
+            "title": ["About A", "About D"],
+            "summary": ["", ""],
+            "full_content": ["short two", "short three"],
+        }
     )
-    lines = evidence(entities, relationships(LONG), claims)
-    contexts = level_contexts(WHOLE, PARTS, lines, reports, 360)
+    lines = evidence(ENTITIES, relationships(LONG), CLAIMS)
+    contexts = level_contexts(lines, 360, reports)
     rows = contexts.rows.select("section", "number").rows()
     # 2 holds the relationships A-B and A-C; C-D crosses and stays, and so does all of 3.
     assert rows == [
@@ -117,9 +131,9 @@ def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is
     assert "2,About A,short two" in contexts.contexts["context"].item()
 
 
-def test_context_over_the_limit_has_rows_of_every_kind(entities, claims):
-    lines = evidence(entities, relationships(LONG), claims)
-    contexts = level_contexts(WHOLE, PARTS, lines, NO_REPORTS, 260)
+def test_context_over_the_limit_has_rows_of_every_kind():
+    lines = evidence(ENTITIES, relationships(LONG), CLAIMS)
+    contexts = level_contexts(lines, 260)
     # A relationship takes 71 tokens of the 164 for rows; the rest goes to the short rows that follow.
     rows = contexts.rows.select("section", "number").rows()
     assert [number for section, number in rows if section == "Relationships"] == [11]
@@ -127,11 +141,11 @@ def test_context_over_the_limit_has_rows_of_every_kind(entities, claims):
     assert ("Claims", 20) in rows
 
 
-def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence(entities, claims):
+def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence():
     sentence = 'The lamp, called "the eye", stood on the rock. '
-    alone = entities.filter(pl.col("id") == "a").with_columns(description=pl.lit(sentence * 100))
-    lines = evidence(alone, relationships().clear(), claims.clear())
-    contexts = level_contexts(WHOLE.filter(pl.col("entity_id") == "a"), PARTS.clear(), lines, NO_REPORTS, 300)
+    alone = ENTITIES.filter(pl.col("id") == "a").with_columns(description=pl.lit(sentence * 100))
+    lines = evidence(alone, relationships().clear(), CLAIMS.clear())
+    contexts = level_contexts(lines, 300, members=WHOLE.filter(pl.col("entity_id") == "a"))
     context = contexts.contexts["context"].item()
     assert contexts.rows.select("section", "number").rows() == [("Entities", 0)]
     assert context.endswith('stood on the rock."')
@@ -139,8 +153,31 @@ def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence(enti
 
 
 @pytest.mark.parametrize("limit", [200, 300, 400, 600, 1000])
-def test_no_context_is_longer_than_the_limit(entities, claims, limit):
-    reports = pl.DataFrame({"community": [2, 3], "title": ["x", "y"], "full_content": ["one " * 50, "two " * 50]})
-    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(LONG), claims), reports, limit)
+def test_no_context_is_longer_than_the_limit(limit):
+    reports = pl.DataFrame(
+        {"community": [2, 3], "title": ["x", "y"], "summary": ["", ""], "full_content": ["one " * 50, "two " * 50]}
+    )
+    contexts = level_contexts(evidence(ENTITIES, relationships(LONG), CLAIMS), limit, reports)
     context = contexts.contexts["context"].item()
     assert 0 < count_tokens([context])[0] <= limit
+
+
+def sources(reports: pl.DataFrame = NO_REPORTS, repeat: int = 1, limit: int = 8000, dates: object = None) -> str:
+    texts = [f"{text} " * repeat for text in ("B slept.", "A met\nC and D.", "D met E.")]
+    units = pl.DataFrame({"id": ["u1", "u2", "u3"], "human_readable_id": [1, 2, 3], "text": texts})
+    lines = source_lines(units.with_columns(document_date=pl.Series(dates)) if dates else units)
+    return fitted_contexts(source_rows(WHOLE, PARTS, ENTITIES, lines), reports, limit).contexts["context"].item()
+
+
+def test_text_units_come_by_the_degrees_of_the_entities_that_they_name_with_the_dates_of_their_documents():
+    assert sources() == "-----Sources-----\nid,text\n2,A met C and D. \n3,D met E. \n1,B slept. "
+    dated = sources(dates=[None, None, date(1866, 7, 27)])
+    assert "-----Sources-----\nid,text,document_date\n2,A met C and D. \n3,D met E. ,1866-07-27\n1," in dated
+
+
+def test_over_the_limit_a_report_replaces_the_text_units_of_its_community_alone():
+    reports = pl.DataFrame({"community": [3], "title": ["D and E"], "summary": [""], "full_content": ["They met."]})
+    shown = sources(reports, repeat=40, limit=500)
+    assert shown.startswith("-----Reports-----\nid,title,content\n3,D and E,They met.")
+    assert "2,A met C and D." in shown  # names entities of both sub-communities
+    assert "D met E." not in shown

@@ -80,19 +80,6 @@ def seeded(seed: int) -> Iterator[random.Random]:
             igraph.set_random_number_generator(random)
 
 
-def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options: ClusterOptions) -> pl.DataFrame:
-    """Return the hierarchy of communities below level 0, the communities `labels` of the sorted `ids`; see
-    `members_frame`.
-    """
-    with seeded(options.seed) as rng:
-
-        def split(level: int, labels: Ints, nodes: Ints, inside: Ints, own_weights: Floats) -> Ints | None:
-            rng.seed(options.seed)
-            return split_from_scratch(ids.gather(nodes), inside, own_weights, options.max_cluster_size)
-
-        return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
-
-
 def communities_of(members: pl.DataFrame) -> pl.DataFrame:
     """One row per community of `members` (see `members_frame`): key, level, parent, entity_ids (sorted), size."""
     born = members.filter(pl.col("level") == pl.col("born_level")).rename({"cluster": "key"})
@@ -167,7 +154,7 @@ def hierarchy(
     candidates = np.arange(count)
     while True:
         candidates = candidates[np.bincount(labels, minlength=count)[candidates] > max_cluster_size]
-        inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+        inside = is_inside(labels, edges)
         edges, weights = edges[inside], weights[inside]
         above, labels, born_from = labels, labels.copy(), []
         for number, nodes, inner, own_weights in subgraphs(above, edges, weights, candidates):
@@ -270,24 +257,15 @@ def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> 
     return join_lone_nodes(connected_parts(labels, edges), edges, weights)
 
 
+def is_inside(labels: Ints, edges: Ints) -> NDArray[np.bool_]:
+    """Return of each edge whether both ends are in one community."""
+    return np.asarray(labels[edges[:, 0]] == labels[edges[:, 1]])
+
+
 def connected_parts(labels: Ints, edges: Ints) -> Ints:
     """`labels` with each community divided into its connected parts."""
-    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
-    parts = igraph.Graph(n=len(labels), edges=edges[inside]).connected_components()
+    parts = igraph.Graph(n=len(labels), edges=edges[is_inside(labels, edges)]).connected_components()
     return np.asarray(parts.membership, dtype=np.int64)
-
-
-def smaller_parts(labels: Ints, parts: Ints) -> NDArray[np.bool_]:
-    """Of each of the `connected_parts` of communities, whether it is not the largest of its community.
-
-    Of equally large parts, the one with the first node counts as the largest.
-    """
-    _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
-    order = np.lexsort((first, -sizes, labels[first]))
-    ordered = labels[first[order]]
-    is_smaller = np.zeros(len(first), dtype=np.bool_)
-    is_smaller[order[1:]] = ordered[1:] == ordered[:-1]
-    return is_smaller
 
 
 def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:

@@ -10,9 +10,9 @@ is a report to be written again. So from the second run on:
    that small changes add up.)
 2. A community that deleted relationships have disconnected is split into its connected parts. All but the largest are
    added to the frontier.
-3. Leiden moves the nodes of the frontier and no others (Traag's leidenalg, `is_membership_fixed`). Where a node
-   moved, its neighbors join the frontier, until no node moves: the dynamic frontier of Sahu 2024
-   (arXiv 2405.11658).
+3. Leiden moves the nodes of the frontier and no others (Traag's leidenalg, `is_membership_fixed`). Where a node left
+   or joined a community, its neighbors there are the next frontier, until no node moves: as the dynamic frontier of
+   Sahu 2024 (arXiv 2405.11658).
 4. The same at each deeper level, inside each community, starting from its last sub-division. Relationships that
    came into a community or fell out of it because a node moved are changes there. A community whose nodes and
    relationships are as before keeps its sub-division, all the way down.
@@ -36,17 +36,16 @@ from graphrag_assets.pipeline.clustering import (
     Ints,
     by_first,
     connected_parts,
-    divided,
     edge_arrays,
     hierarchy,
     is_better_than_whole,
+    is_inside,
     is_level,
     join_lone_nodes,
     leiden,
     members_frame,
     modularity,
     seeded,
-    smaller_parts,
     split_from_scratch,
 )
 from graphrag_assets.store import schema
@@ -68,12 +67,11 @@ EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
 class Reclustered(NamedTuple):
     """`members` as of `members_frame`. `edges` (source_id, target_id, weight): the graph as it was seen, to be
-    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity`: of level 0;
-    `fresh_modularity`: that of a fresh run. `is_fresh`: whether a fresh run is the result."""
+    compared with by the next run. `modularity`: of level 0; `fresh_modularity`: that of a fresh run. `is_fresh`:
+    whether a fresh run is the result."""
 
     members: pl.DataFrame
     edges: pl.DataFrame
-    n_free: int
     modularity: float
     fresh_modularity: float
     is_fresh: bool
@@ -104,21 +102,24 @@ def recluster(
     options = options or ClusterOptions()
     ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")
     if ids.is_empty():
-        return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0, 0.0, 0.0, True)
+        return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0.0, 0.0, True)
     edges, weights = edge_arrays(ids, relationships)
     with seeded(options.seed):
         fresh_labels = leiden(len(ids), edges, weights)
     fresh_modularity = modularity(fresh_labels, edges, weights)
     if not from_scratch and previous_members.height and previous_edges.height:
         change, before, free = _since_last(ids, edges, weights, previous_members, previous_edges)
-        labels, n_free = _settle(before[0][: len(ids)], free, edges, change.settled, options)
+        labels = _settle(before[0][: len(ids)], free, edges, change.settled, options)
         levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights)
         if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
             seen = _edge_frame(ids, edges, change.settled)
-            return Reclustered(members_frame(ids, levels, parents), seen, n_free, reached, fresh_modularity, False)
-    members, seen = divided(ids, fresh_labels, edges, weights, options), _edge_frame(ids, edges, weights)
-    return Reclustered(members, seen, len(ids), fresh_modularity, fresh_modularity, True)
+            return Reclustered(members_frame(ids, levels, parents), seen, reached, fresh_modularity, False)
+    everything = np.ones(len(edges), np.bool_)
+    anew = _Change(weights, everything, everything, edges[:0])
+    levels, parents = _divided(ids, fresh_labels, [np.full(len(ids), -1)], edges, anew, options, False)
+    seen = _edge_frame(ids, edges, weights)
+    return Reclustered(members_frame(ids, levels, parents), seen, fresh_modularity, fresh_modularity, True)
 
 
 class _Change(NamedTuple):
@@ -198,7 +199,7 @@ def _divided(
             return None
         if start.min() < start.max():
             # Without a frontier it is an unchanged community, and its parts are still connected.
-            parts = _settle(start, free, inner, own_weights, options)[0] if free.any() else by_first(start)
+            parts = _settle(start, free, inner, own_weights, options) if free.any() else by_first(start)
             if not free.any() or (is_level(parts) and is_better_than_whole(parts, inner, own_weights)):
                 return parts
         rng.seed(options.seed)
@@ -215,93 +216,59 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     They are the ends of edges that are inside now and were not or have another weight, and of those that were
     inside and are not. `then` goes on with the entities that are deleted.
     """
-    is_inside = labels[edges[:, 0]] == labels[edges[:, 1]]
-    was_inside = (then[edges[:, 0]] == then[edges[:, 1]]) & (then[edges[:, 0]] >= 0) & ~change.is_new
-    lost = change.deleted[then[change.deleted[:, 0]] == then[change.deleted[:, 1]]]
+    now_inside = is_inside(labels, edges)
+    was_inside = is_inside(then, edges) & (then[edges[:, 0]] >= 0) & ~change.is_new
+    lost = change.deleted[is_inside(then, change.deleted)]
     frontier = np.zeros(len(labels), dtype=np.bool_)
-    frontier[edges[(is_inside != was_inside) | (is_inside & change.is_changed)]] = True
+    frontier[edges[(now_inside != was_inside) | (now_inside & change.is_changed)]] = True
     frontier[lost[lost < len(labels)]] = True
     return frontier
 
 
-def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
-    """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
+def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
+    """Communities from `start` by moving the `free` nodes and those that this affects.
 
     -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
     """
     labels = np.where(start < 0, start.max() + 1 + np.arange(len(start)), start)
     labels, torn = _pieces(labels, edges)
-    free = ever = free | torn
-    for _ in range(_ROUNDS):
-        after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
-        has_moved, labels = after != labels, after
-        free = torn
-        free[edges[has_moved[edges].any(axis=1)]] = True
+    graph, free = igraph.Graph(n=len(labels), edges=edges), free | torn
+    for _ in range(_ROUNDS if len(edges) else 0):
         if not free.any():
             break
-        ever = ever | free
-    return join_lone_nodes(labels, edges, weights), int(ever.sum())
+        after, free = _pieces(_moved(graph, labels, free, weights, options), edges)
+        free[edges[is_inside(after, edges) != is_inside(labels, edges)]] = True
+        labels = after
+    return join_lone_nodes(labels, edges, weights)
 
 
-def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
-    """`labels` with only the largest connected part of each community left in it; which nodes are in other parts."""
-    parts = connected_parts(labels, edges)
-    torn = smaller_parts(labels, parts)[parts]
-    return np.where(torn, labels.max() + 1 + parts, labels), torn
-
-
-def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
-    """`labels` after Leiden has moved the free nodes to where modularity is higher."""
-    nodes = np.flatnonzero(free)
-    if not len(nodes):
-        return labels
-    graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
-    n_fixed = len(touched) + 1
-    partition = leidenalg.RBConfigurationVertexPartition(graph, start.tolist(), weights=graph_weights)
+def _moved(graph: igraph.Graph, labels: Ints, free: Flags, weights: Floats, options: ClusterOptions) -> Ints:
+    """Communities, with any numbers, after Leiden has moved the free nodes to where modularity is higher."""
+    partition = leidenalg.RBConfigurationVertexPartition(graph, by_first(labels).tolist(), weights=weights.tolist())
     optimiser = leidenalg.Optimiser()
     optimiser.set_rng_seed(options.seed & 0x7FFFFFFF)
-    is_fixed = (np.arange(len(start)) < n_fixed).tolist()
     enough, gained = 1e-12 * weights.sum(), 0.0
     for _ in range(N_ITERATIONS):
-        gain = optimiser.optimise_partition(partition, n_iterations=1, is_membership_fixed=is_fixed)
+        gain = optimiser.optimise_partition(partition, n_iterations=1, is_membership_fixed=(~free).tolist())
         gained += gain
         if gain <= enough:
             break
-    if gained <= enough:
-        return labels
-    membership = np.asarray(partition.membership, dtype=np.int64)[n_fixed:]
-    after = labels.copy()
-    # A number beyond those of the fixed nodes is a new community.
-    joined = touched[np.minimum(membership, len(touched) - 1)]
-    after[nodes] = np.where(membership < n_fixed, joined, labels.max() + 1 + membership)
-    return after
+    return np.asarray(partition.membership, dtype=np.int64) if gained > enough else labels
 
 
-def _contracted(
-    labels: Ints, free: Flags, edges: Ints, weights: Floats
-) -> tuple[igraph.Graph, list[float], Ints, Ints]:
-    """Return the graph with all fixed nodes contracted, on which Leiden moves the free nodes in the same way.
+def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
+    """`labels` with only the largest connected part of each community left in it; which nodes are in other parts.
 
-    It has one node for each community near a free node, standing for its members that are not free, then one
-    for all the rest, then the free nodes. Loops stand for the edges between nodes that are not free, so that
-    modularity differs from that of the whole graph by a constant. It is as small as the change.
-
-    Returns graph, weights, the labels that the first nodes stand for, and the community of each node to start with.
+    Of equally large parts, the one with the first node counts as the largest.
     """
-    nodes = np.flatnonzero(free)
-    near = free[edges].any(axis=1)
-    touched = np.unique(np.concatenate([labels[nodes], labels[edges[near]].ravel()]))
-    rest = len(touched)
-    number = np.full(labels.max() + 1, rest, dtype=np.int64)
-    number[touched] = np.arange(rest)
-    unit = number[labels]
-    start = np.concatenate([np.arange(rest + 1), unit[nodes]])
-    unit[nodes] = rest + 1 + np.arange(len(nodes))
-    fixed_ends = unit[edges[~near]].ravel()
-    loops = np.bincount(fixed_ends, weights=np.repeat(weights[~near], 2), minlength=rest + 1) / 2
-    fixed = np.arange(rest + 1)
-    graph = igraph.Graph(n=len(start), edges=np.concatenate([unit[edges[near]], np.column_stack([fixed, fixed])]))
-    return graph, np.concatenate([weights[near], loops]).tolist(), touched, start
+    parts = connected_parts(labels, edges)
+    _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
+    order = np.lexsort((first, -sizes, labels[first]))
+    ordered = labels[first[order]]
+    is_smaller = np.zeros(len(first), dtype=np.bool_)
+    is_smaller[order[1:]] = ordered[1:] == ordered[:-1]
+    torn = is_smaller[parts]
+    return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 
 def _edge_frame(ids: pl.Series, edges: Ints, weights: Floats) -> pl.DataFrame:

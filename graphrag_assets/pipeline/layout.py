@@ -8,7 +8,7 @@ import igraph
 import numpy as np
 import polars as pl
 
-from graphrag_assets.pipeline.clustering import Floats, Ints, edge_arrays, seeded
+from graphrag_assets.pipeline.clustering import Floats, Ints, edge_arrays, is_inside, seeded
 
 SEED = 0xDEADBEEF
 _GRID_FROM = 300  # nodes; above this igraph's grid: all pairs look better but take quadratic time
@@ -47,7 +47,7 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
 def _forces(labels: Ints, edges: Ints, weights: Floats) -> Floats:
     size, sizes = len(labels), np.bincount(labels)
     hubs, center = size + np.arange(len(sizes)), size + len(sizes)
-    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    inside = is_inside(labels, edges)
     pull = np.sqrt(weights / (weights.mean() if len(weights) else 1.0)) * np.where(inside, 1.0, _BETWEEN_COMMUNITIES)
     with seeded(SEED):
         graph = igraph.Graph(

@@ -5,7 +5,6 @@ from itertools import combinations
 
 import igraph
 import leidenalg
-import numpy as np
 import polars as pl
 
 from graphrag_assets.pipeline.clustering import (
@@ -14,7 +13,6 @@ from graphrag_assets.pipeline.clustering import (
     disconnected_communities,
 )
 from graphrag_assets.pipeline.incremental_leiden import EDGES_SCHEMA, recluster
-from tests.conftest import TEST_DATA
 
 Edge = tuple[int, int, float]
 
@@ -41,7 +39,7 @@ def relationships_of(edges: list[Edge]) -> pl.DataFrame:
     )
 
 
-def groups(members: pl.DataFrame, level: int) -> set[frozenset[str]]:
+def groups(members: pl.DataFrame, level: int = 0) -> set[frozenset[str]]:
     rows = members.filter(pl.col("level") == level).group_by("cluster").agg("entity_id")
     return {frozenset(names) for names in rows["entity_id"].to_list()}
 
@@ -134,18 +132,3 @@ def test_disconnected_communities_are_found() -> None:
     assert disconnected_communities(members, relationships).to_list() == [1]
     assert disconnected_communities(members, relationships_of([])).to_list() == [0, 1]
     assert disconnected_communities(members.clear(), relationships).to_list() == []
-
-
-def test_real_graph_is_clustered_with_all_its_components() -> None:
-    folder = TEST_DATA / "christmas-carol" / "graphrag-v3"
-    relationships = pl.read_parquet(folder / "relationships.parquet").rename(
-        {"source": "source_id", "target": "target_id"}
-    )
-    titles = pl.read_parquet(folder / "entities.parquet")["title"]
-    everything = pl.concat([titles, relationships["source_id"], relationships["target_id"]]).unique()
-    members = cluster(everything, relationships)
-    assert members.filter(pl.col("level") == 0).height == len(everything)
-    assert disconnected_communities(members.rename({"cluster": "community"}), relationships).is_empty()
-    leaves = [len(names) for names in groups(members, deepest(members))]
-    # What is left above the maximum are hubs with leaves.
-    assert np.mean(np.array(leaves) <= 10) > 0.9

@@ -1,7 +1,5 @@
 """The map: every entity has a position; communities stay together and apart from each other."""
 
-import random
-
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.layout import layout
-from tests.pipeline.test_clustering import cluster
+from tests.pipeline.test_clustering import cluster, nested_planted_graph, node
 
 Edges = list[tuple[str, str, float]]
 EDGES = {"source_id": pl.String, "target_id": pl.String, "weight": pl.Float64}
@@ -18,26 +16,9 @@ EDGES = {"source_id": pl.String, "target_id": pl.String, "weight": pl.Float64}
 def graph(size: int, edges: Edges) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Entities, members, relationships."""
     relationships = pl.DataFrame(edges, schema=EDGES, orient="row")
-    ends = pl.concat([relationships["source_id"], relationships["target_id"]]).value_counts(name="degree")
-    entities = (
-        pl.DataFrame({"id": pl.Series([f"e{i:04d}" for i in range(size)], dtype=pl.String)})
-        .join(ends.rename({"source_id": "id"}), on="id", how="left")
-        .with_columns(pl.col("degree").fill_null(0).cast(pl.Int64))
-    )
+    entities = pl.DataFrame({"id": [f"e{i:04d}" for i in range(size)]})
     members = cluster(entities["id"], relationships).rename({"cluster": "community"})
     return entities, members, relationships
-
-
-def planted(blocks: int, size: int, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    rng = random.Random(seed)
-    edges = []
-    for i in range(blocks * size):
-        block = i // size * size
-        near = [block + rng.randrange(size) for _ in range(4)]
-        edges += [(f"e{i:04d}", f"e{j:04d}", 1.0 + rng.randrange(3)) for j in near if j != i]
-        if rng.random() < 0.2:
-            edges.append((f"e{i:04d}", f"e{rng.randrange(blocks * size):04d}", 1.0))
-    return graph(blocks * size, edges)
 
 
 @st.composite
@@ -62,7 +43,8 @@ def test_every_entity_has_one_place_between_minus_one_and_one(drawn: tuple[int, 
 
 
 def test_the_members_of_a_community_lie_together() -> None:
-    entities, members, relationships = planted(60, 12)
+    size, edges = nested_planted_graph(seed=1)
+    entities, members, relationships = graph(size, [(node(a), node(b), weight) for a, b, weight in edges])
     places = layout(entities, members, relationships).join(
         members.filter(pl.col("level") == 0), left_on="id", right_on="entity_id"
     )

@@ -82,9 +82,9 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, relationships:
             here = bearers.get(last, [])
             target, rule = "", "surname"
             if here and types[short] in ("PERSON", "NAME"):
-                target = document.person(_only(here), short)
+                target = document.bearer(_only(here), short, True)
             elif types[short] == "PERSON" and last not in ends:
-                target = document.bearer(_only(anywhere.get((last, True), [])), short)
+                target = document.bearer(_only(anywhere.get((last, True), [])), short, False)
             if not target and not here and types[short] == "PERSON":
                 full = _only(by_given_name.get(short, []))
                 target, rule = full if document.counts[full] > 1 else "", "given_name"
@@ -155,21 +155,14 @@ class _Document:
         """Whether a model's answer lists both names, or the full one is only a sender or receiver of a mail."""
         return bool(self.units[short] & self.units[full]) or self.in_header.get(full, False)
 
-    def bearer(self, full: str, short: str) -> str:
-        """Return the full name, of another document, that a surname stands for, or "": one of them is evidently a
-        person's.
-        """
-        evident = short in self.people or full.split(" ")[0] in word_list("given_names")
-        return full if evident else ""
+    def bearer(self, full: str, short: str, is_here: bool) -> str:
+        """Return the full name that a surname stands for, if one of them is evidently a person's; or "".
 
-    def person(self, full: str, short: str) -> str:
-        """Return the full name that a surname stands for, or "".
-
-        A more frequent word stands for a longer name only if that is evidently a person's: a stray word before a name
+        In the document itself it suffices that the surname is not the more frequent one: a stray word before a name
         makes a longer name, too.
         """
         evident = short in self.people or full.split(" ")[0] in word_list("given_names")
-        return full if evident or self.counts[short] <= self.counts[full] else ""
+        return full if evident or (is_here and self.counts[short] <= self.counts[full]) else ""
 
 
 def _may_be_one(short: str, full: str) -> bool:

@@ -1,14 +1,14 @@
 """Entity resolution: conservative rules that find titles of the same thing, as rows of data.
 
-A rule that would have to guess between two readings proposes nothing. Rules that hold in every document compare names
-of one *family*, with the same last word. Short forms, such as surnames, are resolved in each document
-(`document_aliases`). No alias depends on the order of documents or batches.
+A rule that would have to guess between two readings proposes nothing. Short forms, such as surnames, are resolved in
+each document (`document_aliases`). No alias depends on the order of documents or batches.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import polars as pl
 
@@ -19,7 +19,6 @@ from graphrag_assets.text.abbreviations import split_abbreviation
 from graphrag_assets.text.inflections import case_key, is_oblique
 from graphrag_assets.text.words import without_qualifier
 
-LEGAL_FORM = "legal_form"
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 UNTYPED = ("NAME", "UNKNOWN", "")
 _MARKS = re.compile(r"(?<=\w)\.|[\-‐‑–]")  # not that of ".NET"
@@ -30,7 +29,7 @@ _LEGAL_FORM = re.compile(
     r"(.+?),? (?:ltd|limited|llc|llp|plc|inc|incorporated|corp|corporation|pty|gmbh|ag|kg|kgaa|ohg|se|ab|asa|a/s|aps"
     r"|oyj?|b\.?v|n\.?v|s\.?a|s\.?a\.?s|s\.?a\.?r\.?l|s\.?p\.?a|s\.?r\.?l|s\.?l)\.?(?: & co\.?(?: kg)?)?"
 )
-_GUESSES = ("qualifier", "acronym_prefix", "middle_name", "initials")
+_GUESSES = ("qualifier", "acronym_prefix", "given_names")
 """Rules that do not relate two names which a model has told apart."""
 Pairs = list[tuple[str, str]]
 
@@ -63,58 +62,35 @@ def _resolved_names(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) 
 
     rule: null where the name is no alias. type: the most frequent one of the name that it stands for.
     """
-    kinds = (
-        entity_mentions.filter(pl.col("title_key") != "")
-        .group_by("title_key", pl.col("type").fill_null("").str.to_uppercase())
-        .len()
-        .sort("title_key", "type")
+    mentions = entity_mentions.filter(pl.col("title_key") != "")
+    kinds = mentions.group_by("title_key", pl.col("type").fill_null("").str.to_uppercase()).len()
+    keys = _Keys()
+    for key, kind, n in kinds.sort("title_key", "type").iter_rows():
+        keys.types[key][kind] += n
+        keys.counts[key] += n
+    for key, document in mentions.select("title_key", "document_id").unique().iter_rows():
+        keys.documents[key].add(document)
+    for key, unit in mentions.select("title_key", "text_unit_id").drop_nulls().unique().iter_rows():
+        keys.units[key].add(unit)
+    formal = {key: plain for key in keys.counts if (plain := without_legal_form(key)) != key}
+    of_firms = pl.col("source_key", "target_key").is_in([*formal, *formal.values()])
+    for one, other in relationships.filter(pl.any_horizontal(of_firms)).select("source_key", "target_key").iter_rows():
+        keys.partners[one].add(other)
+        keys.partners[other].add(one)
+    led = mentions.filter(pl.col("title").str.contains(r"^\p{Lu}{2,5} \p{Lu}\p{Ll}"))
+    keys.acronym_led = led["title_key"].unique().sort().to_list()
+    names = sorted(keys.counts)
+    keys.resolve()
+    roots = [keys.root(key) for key in names]
+    return pl.DataFrame(
+        {
+            "title_key": names,
+            "stands_for": roots,
+            "rule": [keys.rules.get(key) for key in names],
+            "type": [keys.type(root) for root in roots],
+        },
+        schema=dict.fromkeys(("title_key", "stands_for", "rule", "type"), pl.String),
     )
-    types: dict[str, Counter[str]] = defaultdict(Counter)
-    families: dict[str, list[str]] = defaultdict(list)
-    for key, kind, n in kinds.iter_rows():
-        if key not in types:
-            families[family(key)].append(key)
-        types[key][kind] += n
-    units: dict[str, set[str]] = defaultdict(set)
-    for key, unit in entity_mentions.select("title_key", "text_unit_id").drop_nulls().unique().iter_rows():
-        units[key].add(unit)
-    formal = {key: plain for key in types if (plain := without_legal_form(key)) in types and plain != key}
-    legal = pl.Series([*formal, *formal.values()], dtype=pl.String).unique()
-    partners: dict[str, set[str]] = defaultdict(set)
-    for one, other in (("source_key", "target_key"), ("target_key", "source_key")):
-        for key, partner in relationships.filter(pl.col(one).is_in(legal.implode())).select(one, other).iter_rows():
-            partners[key].add(partner)
-    led = entity_mentions.filter(pl.col("title").str.contains(r"^\p{Lu}{2,5} \p{Lu}\p{Ll}"))["title_key"].unique()
-    ends = pl.concat([led, led.str.replace(r"^\S+ ", ""), legal])
-    named = (
-        entity_mentions.filter(pl.col("title_key").is_in(ends.implode())).select("title_key", "document_id").unique()
-    )
-    documents: dict[str, set[str]] = defaultdict(set)
-    for key, document in named.iter_rows():
-        documents[key].add(document)
-    leading = set(led)
-    rows: list[tuple[str, str, str | None, str]] = []
-    for members in families.values():
-        counts = {key: types[key].total() for key in members}
-        own_types = {key: types[key] for key in members}
-        keys = _Keys(counts, own_types, sorted(leading & counts.keys()), documents, partners, units)
-        if len(members) > 1:
-            keys.resolve()
-        rows += [(key, keys.root(key), keys.rules.get(key), keys.type(keys.root(key))) for key in members]
-    columns = dict.fromkeys(("title_key", "stands_for", "rule", "type"), pl.String)
-    return pl.DataFrame(rows, schema=columns, orient="row").sort("title_key")
-
-
-def family(key: str) -> str:
-    """Return what all names that may be one have in common: the last word, without the ending of a plural.
-
-    >>> family("submarine cables"), family("the Submarine-Cable (1866)")
-    ('cabl', 'Cabl')
-    """
-    words = _form(without_legal_form(without_qualifier(key))).split()
-    if not words:
-        return ""
-    return words[-1].rstrip("eisy") if words[-1].isascii() else case_key(words[-1]).rstrip("аeisy")
 
 
 def without_legal_form(key: str) -> str:
@@ -147,18 +123,18 @@ def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys of a family that are not (yet) aliases, with counts and types; and what the others stand for.
+    """The keys that are not (yet) aliases, with counts and types; and what the others stand for.
 
-    Of names with and without a legal form also the documents and the names that they are related to. `units`: the text
-    units in which a model names a key.
+    `documents`: those that name a key; `partners`: the names that one with a legal form, or without it, is related to;
+    `units`: the text units in which a model names a key.
     """
 
-    counts: dict[str, int]
-    types: dict[str, Counter[str]]
-    acronym_led: list[str]
-    documents: dict[str, set[str]]
-    partners: dict[str, set[str]]
-    units: dict[str, set[str]]
+    counts: Counter[str] = field(default_factory=Counter)
+    types: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    documents: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    partners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    units: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    acronym_led: list[str] = field(default_factory=list)
     parent: dict[str, str] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
     best_types: dict[str, str] = field(default_factory=dict)
@@ -168,13 +144,12 @@ class _Keys:
         for rule, proposals in (
             ("article", _articles),
             ("spelling", _spellings),
-            (LEGAL_FORM, _legal_forms),
+            ("legal_form", _legal_forms),
             ("plural", _plurals),
             ("inflection", _inflections),
             ("qualifier", _qualified),
             ("acronym_prefix", _acronym_prefixes),
-            ("middle_name", _middle_names),
-            ("initials", _initials),
+            ("given_names", _given_names),
         ):
             self.merge(rule, proposals(self))
 
@@ -300,74 +275,44 @@ def _acronym_prefixes(keys: _Keys) -> Pairs:
     ]
 
 
-def _people(keys: _Keys) -> dict[str, list[tuple[str, ...]]]:
-    """Names of people of two words and more, by surname."""
+def _given_names(keys: _Keys) -> Pairs:
+    """People of one surname whose given names fit are one: "cyrus w. field" and "c. field" are "cyrus field".
+
+    Not where a name fits two that do not fit each other: "g. bush" may be George or Gloria.
+    """
     people: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for key in sorted(keys.counts):
-        words = tuple(key.split())
-        if len(words) > 1 and keys.type(key) == "PERSON" and words[-1] not in NEVER_SURNAMES and "of" not in words:
-            people[words[-1]].append(words)
-    return people
-
-
-def _middle_names(keys: _Keys) -> Pairs:
-    """ "cyrus w. field" and "cyrus west field" are "cyrus field" when no middle names contradict.
-
-    A name contained in exactly one longer one counts too: "wildman whitehouse", "edward wildman whitehouse".
-    """
+        *given, last = key.split()
+        named = given and last not in NEVER_SURNAMES and given[0] not in TITLED and given[0] not in FORMAL
+        if named and "of" not in given and keys.type(key) == "PERSON":
+            people[last].append(tuple(given))
     pairs: Pairs = []
-    for same_surname in _people(keys).values():
-        groups: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for words in same_surname:
-            if words[0] not in TITLED and words[0] not in FORMAL and not _is_initial(words[0]):
-                groups[words[0]].append(words)
-        for group in groups.values():
-            if len(group) > 1 and all(_agree(a[1:-1], b[1:-1]) for a in group for b in group):
-                best = keys.preferred(" ".join(words) for words in group)
-                pairs += [(" ".join(words), best) for words in group if " ".join(words) != best]
-        containing: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for words in same_surname:
-            for middle in set(words[1:-1]) if words[0] not in TITLED else ():
-                containing[middle].append(words)
-        for words in same_surname:
-            longer = containing.get(words[0], [])
-            if len(longer) == 1 and not _is_initial(words[0]):
-                rest = longer[0][longer[0].index(words[0]) + 1 : -1]
-                if _agree(words[1:-1], rest):
-                    pair = {" ".join(words), " ".join(longer[0])}
-                    best = keys.preferred(pair)
-                    pairs += [(other, best) for other in pair - {best}]
+    for last, names in people.items():
+        fitting = {one: [other for other in names if _fit(one, other)] for one in names}
+        clear = {one for one, group in fitting.items() if all(_fit(a, b) for a, b in combinations(group, 2))}
+        for one in clear:
+            group = [other for other in fitting[one] if other in clear]
+            spelled_out = [other for other in group if not _is_initial(other[0])] or group
+            best = keys.preferred(" ".join((*other, last)) for other in spelled_out)
+            pairs.append((" ".join((*one, last)), best))
     return pairs
+
+
+def _fit(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether given names can be one person's: the longer ones have the shorter ones in their order.
+
+    A name fits its initial, and a first initial the first name.
+    """
+    shorter, longer = sorted((one, other), key=len)
+    begin_alike = _abbreviates(shorter[0], longer[0])
+    rest = iter(longer)
+    contained = all(any(_abbreviates(name, candidate) for candidate in rest) for name in shorter)
+    return contained and (begin_alike or not (_is_initial(shorter[0]) or _is_initial(longer[0])))
 
 
 def _is_initial(word: str) -> bool:
     return len(word.rstrip(".")) == 1
 
 
-def _agree(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
-    """Whether two runs of middle names can be one person's: one is empty, or each pair agrees."""
-    if not left or not right:
-        return True
-    if len(left) != len(right):
-        return False
-    return all(
-        a == b or ((_is_initial(a) or _is_initial(b)) and a[0] == b[0]) for a, b in zip(left, right, strict=True)
-    )
-
-
-def _initials(keys: _Keys) -> Pairs:
-    """ "j. w. brett" is "john watkins brett" when only one person's name begins so."""
-    pairs: Pairs = []
-    for same_surname in _people(keys).values():
-        for words in same_surname:
-            if all(_is_initial(word) for word in words[:-1]):
-                full = [w for w in same_surname if _abbreviates(words[:-1], w[:-1])]
-                if len(full) == 1:
-                    pairs.append((" ".join(words), " ".join(full[0])))
-    return pairs
-
-
-def _abbreviates(initials: tuple[str, ...], names: tuple[str, ...]) -> bool:
-    if _is_initial(names[0]) or names[0] in TITLED or initials[0][0] != names[0][0]:
-        return False
-    return len(names) == 1 or len(initials) == 1 or _agree(initials[1:], names[1:])
+def _abbreviates(one: str, other: str) -> bool:
+    return one == other or ((_is_initial(one) or _is_initial(other)) and one[0] == other[0])

@@ -54,10 +54,6 @@ def aliases(
             {(None, "gutta percha", "gutta-percha", "spelling")},
         ),
         (
-            [("a", "j. w. brett", "PERSON"), ("b", "j.w. brett", "PERSON"), ("c", "j. w. brett", "PERSON")],
-            {(None, "j.w. brett", "j. w. brett", "spelling")},
-        ),
-        (
             [("a", "submarine cable", "CONCEPT"), ("b", "submarine cables", "CONCEPT")],
             {(None, "submarine cables", "submarine cable", "plural")},
         ),
@@ -67,7 +63,6 @@ def aliases(
             {(None, "hms agamemnon", "agamemnon", "acronym_prefix")},
         ),
         ([("a", "Agamemnon", "NAME"), ("b", "HMS Agamemnon", "NAME")], set()),  # of two documents
-        ([("a", "Victory", "PERSON"), ("a", "HMS Victory", "NAME")], set()),
         ([("a", "Barcelona", "GEO"), ("a", "FC Barcelona", "ORGANIZATION")], set()),
         ([("a", "Niagara", "NAME"), ("a", "HMS Niagara", "NAME"), ("b", "USS Niagara", "NAME")], set()),
         ([("a", "Niagara", "NAME"), ("a", "Old Niagara", "NAME")], set()),  # no acronym
@@ -84,7 +79,6 @@ def aliases(
             {(None, "pypi admins", "pypi admin", "plural")},
         ),
         ([("a", "PyPI Admins", "ORGANIZATION"), ("b", "PyPI Admin", "TECHNOLOGY")], set()),
-        ([("a", "Ann Rogers", "PERSON"), ("b", "Ann Roger", "PERSON")], set()),
         (
             [("a", "Москва", "GEO"), ("b", "Москве", "NAME"), ("b", "Москвы", "NAME"), ("c", "Москвы", "NAME")],
             {(None, "москве", "москва", "inflection"), (None, "москвы", "москва", "inflection")},
@@ -108,8 +102,8 @@ def test_variants_of_one_name_everywhere(rows: list[Row], expected: set[tuple[No
 def test_middle_names_join_the_most_frequent_form() -> None:
     rows = [("a", "cyrus field"), ("b", "cyrus field"), ("a", "cyrus w. field"), ("b", "cyrus west field")]
     assert aliases(*[(d, key, "PERSON") for d, key in rows]) == {
-        (None, "cyrus w. field", "cyrus field", "middle_name"),
-        (None, "cyrus west field", "cyrus field", "middle_name"),
+        (None, "cyrus w. field", "cyrus field", "given_names"),
+        (None, "cyrus west field", "cyrus field", "given_names"),
     }
 
 
@@ -120,13 +114,13 @@ def test_middle_names_that_contradict_each_other_join_nothing() -> None:
 
 def test_a_name_inside_one_longer_name_is_that_person() -> None:
     assert aliases(("a", "edward orange wildman whitehouse", "PERSON"), ("b", "wildman whitehouse", "PERSON")) == {
-        (None, "edward orange wildman whitehouse", "wildman whitehouse", "middle_name")
+        (None, "edward orange wildman whitehouse", "wildman whitehouse", "given_names")
     }
 
 
 def test_initials_stand_for_the_only_full_name_they_fit() -> None:
     brett = ("a", "john watkins brett", "PERSON")
-    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {(None, "j. w. brett", "john watkins brett", "initials")}
+    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {(None, "j. w. brett", "john watkins brett", "given_names")}
     assert aliases(brett, ("a", "jane wilma brett", "PERSON"), ("b", "j. w. brett", "PERSON")) == set()
 
 
@@ -262,18 +256,6 @@ def test_a_longer_name_does_not_absorb_a_more_frequent_word_unless_it_is_evident
     assert aliases(("a", "Anna Google", "PERSON"), *often) == {("a", "google", "anna google", "surname")}
     said: Row = ("a", "Google", "PERSON")
     assert aliases(("a", "Zorvex Google", "PERSON"), *often, said) == {("a", "google", "zorvex google", "surname")}
-
-
-def test_aliases_lead_to_the_end_of_a_chain() -> None:
-    rows = [("a", "cyrus field"), ("b", "cyrus field"), ("c", "cyrus field"), ("d", "cyrus field"),
-            ("b", "the cyrus w field"), ("c", "cyrus w. field"), ("d", "cyrus w field"),
-            ("d", "field")]  # fmt: skip
-    assert {(d, alias, to) for d, alias, to, _ in aliases(*[(d, key, "PERSON") for d, key in rows])} == {
-        (None, "the cyrus w field", "cyrus field"),
-        (None, "cyrus w field", "cyrus field"),
-        (None, "cyrus w. field", "cyrus field"),
-        ("d", "field", "cyrus field"),
-    }
 
 
 def test_a_documents_own_alias_goes_before_the_general_one() -> None:

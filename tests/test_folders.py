@@ -1,11 +1,16 @@
 """Imports between the rooms of the package lead one way, and the core does without the extras."""
 
+import ast
 import functools
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.embedded.test_facade import PACKAGE, imports_of
+import graphrag_assets
+from graphrag_assets import embedded
 
+PACKAGE = Path(graphrag_assets.__file__).parent
 ALWAYS = {"__version__", "contracts", "errors", "ids", "runtime", "settings", "text"}
 """What every room may import."""
 LAYERS = {
@@ -34,6 +39,15 @@ ROOTS |= {"assets/publication.py"}
 """Where the parts are put together: they know the extras."""
 
 
+def imports_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Module and name of each import, also of those inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
 @functools.cache
 def imports() -> list[tuple[str, str]]:
     """Each file, and each module of the package that it imports."""
@@ -58,6 +72,13 @@ def test_a_room_imports_what_is_below_it(room):
         if file.startswith(f"{room}/") and file not in ROOTS and module.split(".")[0] not in LAYERS[room] | ALWAYS
     }
     assert sorted(above) == []
+
+
+def test_no_other_room_imports_an_inner_part_of_the_embedded_default():
+    others = [path for path in PACKAGE.rglob("*.py") if "embedded" not in path.relative_to(PACKAGE).parts]
+    found = [row for path in others for row in imports_of(path) if row[0].startswith("graphrag_assets.embedded")]
+    assert {module for module, _ in found} == {"graphrag_assets.embedded"}
+    assert {name for _, name in found} <= set(embedded.__all__)
 
 
 def test_stages_and_what_calls_them_do_without_dagster():

@@ -21,11 +21,8 @@ from graphrag_assets.pipeline.own_facts import FORMAT, extract_own_facts
 from graphrag_assets.pipeline.unit_contexts import (
     SEPARATOR,
     correspondents,
-    heading_contexts,
     metadata_texts,
-    outlines_of,
-    unit_headings,
-    unit_places,
+    with_contexts,
 )
 from graphrag_assets.reading.kinds import Converter
 from graphrag_assets.reading.source_records import LoadOptions
@@ -66,17 +63,9 @@ def read_corpus(
     """
     documents, errors = load_documents(batch, files, load, convert)
     text_units = chunk_documents(documents, chunk)
-    titled = described(documents, metadata_columns)
-    outlines = outlines_of(titled)
-    headings = unit_headings(titled, outlines, text_units)
-    context = heading_contexts(titled, outlines, text_units)
-    text_units = unit_places(titled, text_units)
-    return documents, text_units.with_columns(headings, context, extractor=pl.lit(None, pl.String)), errors
-
-
-def described(documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
-    """`documents` with what contexts say of them: title (null: it has none of its own), metadata."""
-    return documents.with_columns(given_titles(documents), metadata_texts(documents["raw_data"], metadata_columns))
+    metadata = metadata_texts(documents["raw_data"], metadata_columns)
+    text_units = with_contexts(documents.with_columns(given_titles(documents), metadata), text_units)
+    return documents, text_units.with_columns(extractor=pl.lit(None, pl.String)), errors
 
 
 class KnownFacts(NamedTuple):

@@ -9,7 +9,7 @@ local maximum approach, Journal of Computer and System Sciences 76, 2010).
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
@@ -149,19 +149,16 @@ def _anchored_spans(text: str, options: ChunkOptions) -> list[Span]:
     one anchor on each side of it: at most three units are new, as long as no stretch is longer than `size`.
     """
     atoms = _atoms(text, options)
-    cuts = _cuts(atoms.tokens, atoms.priority, options.window, options.size)
-    pending = list(pairwise([0, *cuts, len(atoms.ends)]))[::-1]
-    spans: list[Span] = []
-    while pending:
-        first, last = pending.pop()
-        span = _stripped(text, atoms.ends[first - 1] if first else 0, atoms.ends[last - 1])
-        # Cuts were placed by the sum of the atoms' tokens; the text of several may have a few more.
-        if last - first > 1 and len(encode(text[slice(*span)], options.encoding)) > options.size:
-            middle = _best_cut(atoms.tokens, atoms.priority, first, last, options.window, options.size)
-            pending += [(middle, last), (first, middle)]
-        elif span[0] < span[1]:
-            spans.append(span)
-    return spans
+
+    def span(first: int, last: int) -> Span:
+        return _stripped(text, atoms.ends[first - 1] if first else 0, atoms.ends[last - 1])
+
+    def is_long(first: int, last: int) -> bool:  # the text of several atoms may have a few tokens more than their sum
+        return len(encode(text[slice(*span(first, last))], options.encoding)) > options.size
+
+    cuts = _cuts(atoms.tokens, atoms.priority, options.window, options.size, is_long)
+    spans = [span(first, last) for first, last in pairwise([0, *cuts, len(atoms.ends)])]
+    return [(start, end) for start, end in spans if start < end]
 
 
 def _atoms(text: str, options: ChunkOptions) -> _Atoms:
@@ -200,10 +197,17 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 4
 
 
-def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) -> list[int]:
+def _cuts(
+    position: np.ndarray,
+    priority: np.ndarray,
+    window: int,
+    size: int,
+    is_long: Callable[[int, int], bool] = lambda first, last: False,
+) -> list[int]:
     """Return indices i, ascending, such that a unit ends before atom i: the anchors, and cuts of too long stretches.
 
-    `position`: cumulative lengths of n atoms, in any unit of length; `priority`: of the n - 1 cuts between.
+    `position`: cumulative lengths of n atoms, in any unit of length; `priority`: of the n - 1 cuts between. `is_long`:
+    whether the atoms [first, last) are too long although their lengths are not.
     """
     # An anchor near an end of the document would leave a fragment. It is dropped only now: had it not taken
     # part in the comparison, an edit at the end would affect cuts two windows away.
@@ -214,7 +218,7 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
     pending = list(pairwise([0, *anchors, len(position)]))[::-1]
     while pending:
         first, last = pending.pop()
-        if last - first > 1 and _length(position, first, last) > size:
+        if last - first > 1 and (_length(position, first, last) > size or is_long(first, last)):
             middle = _best_cut(position, priority, first, last, window, size)
             pending += [(middle, last), (first, middle)]
         else:

@@ -5,18 +5,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from graphrag_assets.contracts.records import (
     GIVEN_UP,
     GLEAN,
-    NO_LOSSES,
     RETRY,
-    ClaimRecord,
-    EntityRecord,
-    RelationshipRecord,
+    Losses,
     TextUnit,
     UnitExtraction,
 )
@@ -60,10 +57,15 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         for unit, result in by_unit
     ]
     done = [(unit, result) for unit, result in by_unit if not isinstance(result, Exception)]
-    failed = [(unit, f"{type(result).__name__}: {result}") for unit, result in by_unit if isinstance(result, Exception)]
+    failed = [
+        (unit, "extract", f"{type(result).__name__}: {result}", _EXTRACT_AGAIN)
+        for unit, result in by_unit
+        if isinstance(result, Exception)
+    ]
+    lost = [(unit, *loss) for unit, result in done for loss in _lost(result.losses)]
     lineage = text_units.select("batch", "document_id", text_unit_id="id")
 
-    def facts(table: schema.Table, rows: list[dict[str, object]], *identity: str) -> pl.DataFrame:
+    def facts(table: schema.Table, rows: list[dict[str, Any]], *identity: str) -> pl.DataFrame:
         """Rows of the table; those of one id, the hash of `identity`, collapse to the first."""
         frame = pl.DataFrame(rows, polars_schema(table, "id", "batch", "document_id"))
         frame = frame.join(lineage, on="text_unit_id")
@@ -71,21 +73,19 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         frame = with_id(frame, "table_name", "text_unit_id", *identity)
         return frame.unique("id", keep="first", maintain_order=True).select(table.column_names).sort("id")
 
-    entities = [_entity(record, unit) for unit, result in done for record in result.entities if _key(record.title)]
-    relationships = [
-        _relationship(record, unit)
-        for unit, result in done
-        for record in result.relationships
-        if _key(record.source) and _key(record.target)
+    entities = [row for row in _rows(done, "entities", {"title": "title_key"}) if row["title_key"]]
+    pairs = _rows(done, "relationships", {"source": "source_key", "target": "target_key"})
+    relationships = [row for row in pairs if row["source_key"] and row["target_key"]]
+    claims = [
+        row | {"covariate_type": "claim", "subject_id": row["subject"], "object_id": row["object"]}
+        for row in _rows(done, "claims", {"subject": "subject_key", "object": "object_key"})
     ]
-    claims = [_claim(record, unit) for unit, result in done for record in result.claims]
-    hint = "Run `graphrag-assets index` again: only failed text units are extracted again."
     return Extraction(
         facts(schema.ENTITY_MENTIONS, entities, "title_key", "type"),
         facts(schema.RELATIONSHIP_MENTIONS, relationships, "source_key", "target_key", "type", "description"),
         facts(schema.COVARIATES, claims, "subject_key", "object_key", "type", "source_text"),
-        unit_errors(failed, text_units, "extract", hint),
-        _losses(done, text_units),
+        _unit_errors(failed, text_units),
+        _unit_errors(lost, text_units),
     )
 
 
@@ -107,98 +107,53 @@ def _with_abbreviations(extraction: UnitExtraction, text: str) -> UnitExtraction
 
 
 _LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."
-_COUNTED_LOSSES = {
-    "dropped_records": "records of the wrong form were left out.",
-    "guessed_repairs": "answers in broken JSON, or with backslashes that were not escaped, were repaired.",
-    "invented_claims": "claims quote no passage of the text and were left out.",
-}
-"""What the fields of `Losses` of these names, which are also stages of index_errors, count."""
-_SHOWN = 5
 _UNGROUNDED = "Nothing has to be done. If there are many, use a model that stays with the text better."
+_EXTRACT_AGAIN = "Run `graphrag-assets index` again: only failed text units are extracted again."
 _GLEAN_AGAIN = "Run `graphrag-assets index` again: only failed gleanings are requested again."
-_HINTS = {GLEAN: _GLEAN_AGAIN, "ungrounded": _UNGROUNDED}
+_SHOWN = 5
 
 
-def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
-    """Rows of index_errors for what the extracted text units lack, a row per unit and kind of loss."""
-    lost = [(unit, extraction.losses) for unit, extraction in done if extraction.losses != NO_LOSSES]
-    errors = {
-        GLEAN: [(u, f"The gleaning failed. {one.failed_gleaning}") for u, one in lost if one.failed_gleaning],
-    }
-    for stage, what in _COUNTED_LOSSES.items():
-        errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
-    errors["ungrounded"] = [
-        (
-            u,
-            f"{len(one.ungrounded)} entities have names that stand neither in the text nor in its context: "
-            f"{', '.join(one.ungrounded[:_SHOWN])}{', …' if len(one.ungrounded) > _SHOWN else ''}.",
-        )
-        for u, one in lost
-        if one.ungrounded
-    ]
-    rows = [
-        unit_errors(extraction, text_units, stage, _HINTS.get(stage, _LEFT_OUT)) for stage, extraction in errors.items()
-    ]
-    return pl.concat(rows)
+def _lost(losses: Losses) -> Iterator[tuple[str, str, str]]:
+    """Yield stage, error and hint of what an extracted text unit lacks."""
+    if losses.failed_gleaning:
+        yield GLEAN, f"The gleaning failed. {losses.failed_gleaning}", _GLEAN_AGAIN
+    if n := losses.dropped_records:
+        yield "dropped_records", f"{n} records of the wrong form were left out.", _LEFT_OUT
+    if n := losses.guessed_repairs:
+        repaired = "answers in broken JSON, or with backslashes that were not escaped, were repaired."
+        yield "guessed_repairs", f"{n} {repaired}", _LEFT_OUT
+    if n := losses.invented_claims:
+        yield "invented_claims", f"{n} claims quote no passage of the text and were left out.", _LEFT_OUT
+    if names := losses.ungrounded:
+        listed = f"{', '.join(names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
+        error = f"{len(names)} entities have names that stand neither in the text nor in its context: {listed}."
+        yield "ungrounded", error, _UNGROUNDED
 
 
-def _entity(record: EntityRecord, unit: str) -> dict[str, object]:
-    return {
-        "text_unit_id": unit,
-        "title": record.title,
-        "title_key": _key(record.title),
-        "type": record.type.upper(),
-        "description": record.description,
-        "n_sentences": record.n_sentences,
-    }
+def _rows(done: Sequence[tuple[str, UnitExtraction]], kind: str, keys: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each record of a kind, with its text unit; `keys`: the columns for the keys of its names."""
+    for unit, extraction in done:
+        for record in getattr(extraction, kind):
+            row = {name: getattr(record, name) for name in record.__slots__}
+            row |= {column: _key(row[name]) for name, column in keys.items()}
+            yield row | {"text_unit_id": unit, "type": record.type.upper()}
 
 
-def _relationship(record: RelationshipRecord, unit: str) -> dict[str, object]:
-    return {
-        "text_unit_id": unit,
-        "source": record.source,
-        "target": record.target,
-        "source_key": _key(record.source),
-        "target_key": _key(record.target),
-        "type": record.type.upper(),
-        "description": record.description,
-        "strength": float(record.strength),
-        "replaces": record.replaces,
-    }
+def _unit_errors(rows: Sequence[tuple[str, str, str, str]], text_units: pl.DataFrame) -> pl.DataFrame:
+    """Rows of index_errors from the ids of text units (id, batch), stages, errors and hints.
 
-
-def _claim(record: ClaimRecord, unit: str) -> dict[str, object]:
-    return {
-        "text_unit_id": unit,
-        "covariate_type": "claim",
-        "type": record.type.upper(),
-        "description": record.description,
-        "subject_id": record.subject,
-        "object_id": record.object,
-        "subject_key": _key(record.subject),
-        "object_key": _key(record.object),
-        "status": record.status,
-        "start_date": record.start_date,
-        "end_date": record.end_date,
-        "source_text": record.source_text,
-        "replaces": record.replaces,
-    }
-
-
-def unit_errors(failed: Sequence[tuple[str, str]], text_units: pl.DataFrame, stage: str, hint: str) -> pl.DataFrame:
-    """Rows of index_errors for text units (id, batch) that failed: the id and the error of each.
-
-    Their hint is `hint`, but for requests that are given up.
+    Requests that are given up have another hint.
     """
-    frame = pl.DataFrame(failed, schema={"source": pl.String, "error": pl.String}, orient="row")
-    batches = text_units.select("batch", source="id")
-    return frame.join(batches, on="source", maintain_order="left").select(
+    frame = pl.DataFrame(rows, dict.fromkeys(("source", "stage", "error", "hint"), pl.String), orient="row")
+    frame = frame.join(text_units.select("batch", source="id"), on="source", maintain_order="left")
+    given_up = pl.col("error").str.ends_with(GIVEN_UP)
+    return frame.select(
         "batch",
         "source",
         row_number=pl.lit(None, pl.Int64),
-        stage=pl.lit(stage),
+        stage="stage",
         error="error",
-        hint=pl.when(pl.col("error").str.ends_with(GIVEN_UP)).then(pl.lit(RETRY)).otherwise(pl.lit(hint)),
+        hint=pl.when(given_up).then(pl.lit(RETRY)).otherwise("hint"),
     )
 
 

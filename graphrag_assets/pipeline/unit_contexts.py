@@ -8,7 +8,7 @@ quotes and character spans refer to the text alone.
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -75,47 +75,31 @@ def _shortened(part: str) -> str:
     return part if len(part) <= _MAX_PART else part[: _MAX_PART - 1].rstrip() + "…"
 
 
-def outlines_of(documents: pl.DataFrame) -> dict[str, Outline]:
-    """Return the outlines of documents (id, text), by id."""
-    return {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
+def with_contexts(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.DataFrame:
+    """Return `text_units` with context, headings, page (integer), sheet and time: those in force where each begins.
 
-
-def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
-    """Return the context of each text unit: the title of its document, then the headings in force where it begins.
-
-    Metadata of the document follows in parentheses. A text unit that begins within a table has the
-    names of its columns, too.
+    A context is the title of the document and the headings above, the metadata of the document in parentheses and,
+    where a text unit begins within a table, the names of its columns. The headings are those above and in the text
+    unit, led by the title of its document; each once, in order.
 
     Args:
-        documents: id, title (null: it has none), metadata.
-        outlines: of the documents, by id.
-        text_units: document_id, start_char (null: only the title counts).
-    """
-    titles = {id_: title or "" for id_, title in documents.select("id", "title").iter_rows()}
-    metadata = {id_: f"({text})" if text else "" for id_, text in documents.select("id", "metadata").iter_rows()}
-    contexts = []
-    for id_, start in text_units.select("document_id", "start_char").iter_rows():
-        outline, start = outlines[id_], -1 if start is None else start
-        parts = (joined(titles[id_], outline.path(start)), metadata[id_], outline.columns(start))
-        contexts.append(" ".join(part for part in parts if part))
-    return pl.Series("context", contexts, dtype=pl.String)
-
-
-def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
-    """Return the headings above and in each text unit, led by the title of its document; each once, in order.
-
-    Args:
-        documents: id, title (null: it has none).
-        outlines: of the documents, by id.
+        documents: id, text, title (null: it has none), metadata, places.
         text_units: document_id, start_char, end_char.
     """
-    titles = {id_: " ".join((title or "").split()) for id_, title in documents.select("id", "title").iter_rows()}
-    names_of_units = []
+    rows = documents.select("id", "text", pl.col("title").fill_null(""), "metadata").iter_rows()
+    described = {id_: (Outline(text), title, metadata) for id_, text, title, metadata in rows}
+    contexts, names_of_units = [], []
     for document, start, end in text_units.select("document_id", "start_char", "end_char").iter_rows():
-        outline = outlines[document]
-        names = [titles[document], *outline.path(start), *outline.within(start, end)]
+        outline, title, metadata = described[document]
+        path = outline.path(start)
+        parts = (joined(title, path), f"({metadata})" if metadata else "", outline.columns(start))
+        contexts.append(" ".join(part for part in parts if part))
+        names = (" ".join(title.split()), *path, *outline.within(start, end))
         names_of_units.append(list(dict.fromkeys(_shortened(name) for name in names if name)))
-    return pl.Series("headings", names_of_units, dtype=pl.List(pl.String))
+    return _with_places(documents, text_units).with_columns(
+        pl.Series("headings", names_of_units, dtype=pl.List(pl.String)),
+        pl.Series("context", contexts, dtype=pl.String),
+    )
 
 
 def place_line(path: str, text: str, document_date: date | None = None) -> str:
@@ -196,13 +180,7 @@ def _as_text(value: Any) -> str:
 _KINDS = {"page": ("page", "slide"), "sheet": ("sheet",), "time": ("time",)}
 
 
-def unit_places(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.DataFrame:
-    """Return `text_units` with page (integer), sheet and time: those in force where each begins, else null.
-
-    Args:
-        documents: id, places.
-        text_units: document_id, start_char.
-    """
+def _with_places(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.DataFrame:
     places = (
         documents.select("places", document_id="id")
         .explode("places", keep_nulls=False, empty_as_null=False)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from graphrag_assets.embedded.extractor import extract_unit
 
-_LABEL = re.compile(r"\[([^\]|]+)\|([A-Z]+)\]")
+_LABEL = re.compile(r"\[([^\]|=]+)(?:=([^\]|]+))?\|([A-Z]+)\]")
 _KINDS = ("PERSON", "GEO", "ORGANIZATION", "EVENT")
 
 
@@ -25,7 +25,13 @@ def labeled_texts(path: Path) -> list[tuple[str, dict[str, str]]]:
     """The texts of a file with the names of each and their types."""
     lines = path.read_text(encoding="utf-8").splitlines()
     texts = [line for line in lines if line and not line.startswith("#")]
-    return [(_LABEL.sub(r"\1", text), dict(_LABEL.findall(text))) for text in texts]
+    return list(map(unlabeled, texts))
+
+
+def unlabeled(text: str) -> tuple[str, dict[str, str]]:
+    """A text without its labels, and the types by name: `[Bonn|GEO]`, or `[Самаре=Самара|GEO]` of another case."""
+    labels = {" ".join((other or name).split()): kind for name, other, kind in _LABEL.findall(text)}
+    return _LABEL.sub(r"\1", text), labels
 
 
 def scores(texts: list[tuple[str, dict[str, str]]]) -> Scores:

@@ -5,39 +5,40 @@ import pytest
 from graphrag_assets.contracts.records import UnitExtraction
 from graphrag_assets.embedded.extractor import extract_unit
 from graphrag_assets.text.languages import CASELESS, without_names
+from tests.embedded.labeled import unlabeled
 
-GERMAN_NEWS = """Anna Vogel gründete 1987 in Potsdam die Bäckerei Hartmann. Sie hatte zuvor an der Universität Heidelberg
+GERMAN_NEWS = """[Anna Vogel|PERSON] gründete 1987 in [Potsdam|GEO] die [Bäckerei Hartmann|ORGANIZATION]. Sie hatte zuvor an der [Universität Heidelberg|ORGANIZATION]
 studiert. Die Bäckerei beliefert heute vier Schulen und das Krankenhaus. Gestern beschwerten sich Kunden über verspätete
-Lieferungen. Der Geschäftsführer, Herr Dr. Klaus Neumann, entschuldigte sich bei den Kunden. Vogel sagte, der Winter sei
-hart gewesen. Die Deutsche Bahn stellte den Verkehr nach Berlin ein. Neumanns Bruder arbeitet bei der Siemens AG in
-München. Das Brot wird aus Mehl, Wasser und Salz gemacht. Ludwig van Beethoven wurde in Bonn geboren. Die SPD forderte eine
+Lieferungen. Der Geschäftsführer, Herr Dr. [Klaus Neumann|PERSON], entschuldigte sich bei den Kunden. Vogel sagte, der Winter sei
+hart gewesen. Die [Deutsche Bahn|NAME] stellte den Verkehr nach [Berlin|GEO] ein. Neumanns Bruder arbeitet bei der [Siemens AG|ORGANIZATION] in
+[München|GEO]. Das Brot wird aus Mehl, Wasser und Salz gemacht. [Ludwig van Beethoven|PERSON] wurde in Bonn geboren. Die [SPD|NAME] forderte eine
 Untersuchung. Am Montag kam die Feuerwehr zu spät. Zeit und Geld fehlten. Die Kinder von Anna gingen nach Hause. Gesundheit
-ist wichtig. Mit großer Freude nahm er den Preis entgegen. Der Vorstand von Wolfsburg Motoren tagte in Kassel."""
+ist wichtig. Mit großer Freude nahm er den Preis entgegen. Der Vorstand von [Wolfsburg Motoren|NAME] tagte in [Kassel|GEO]."""
 GERMAN_TALE = """Es war einmal ein König, der hatte eine Tochter. Am Abend ging sie in den Wald und setzte sich an den
 Brunnen. Wenn sie Langeweile hatte, nahm sie eine goldene Kugel. Eines Tages fiel die Kugel ins Wasser. Da kam ein Frosch
-und sprach: Königstochter, was weinst du? Angst und Freude wechselten in ihrem Gesicht. Der treue Heinrich stand hinter dem
+und sprach: Königstochter, was weinst du? Angst und Freude wechselten in ihrem Gesicht. Der treue [Heinrich|PERSON] stand hinter dem
 Wagen. Heinrich hatte drei eiserne Bänder um sein Herz. Menschen aus Städten und Dörfern kamen. Schweren Herzens ging das
 Kind nach Hause. In Wirklichkeit war alles anders. Ohne Brot und Salz lebt niemand."""
 GERMAN_MAIL = """Betreff: Lieferung der Ersatzteile
-Von: Sabine Krüger
-An: Jörg Brandt
+Von: [Sabine Krüger|PERSON]
+An: [Jörg Brandt|PERSON]
 
 Sehr geehrter Herr Brandt, vielen Dank für Ihre Nachricht. Die Ersatzteile aus Stahl sind am Dienstag eingetroffen. Leider
-fehlen Schrauben, Muttern und Dichtungen. Unser Techniker, Herr Wolter, prüft die Unterlagen. Bitte senden Sie uns Fotos
+fehlen Schrauben, Muttern und Dichtungen. Unser Techniker, Herr [Wolter|PERSON], prüft die Unterlagen. Bitte senden Sie uns Fotos
 und Angaben zur Maschine. Bei Fragen wenden Sie sich an Wolter. Mit freundlichen Grüßen"""
-FRENCH = """Le maire de Lyon, Jean Moreau, a inauguré la bibliothèque lundi. Marie Dubois, directrice de la Société
-Générale, était présente. Elle a félicité les habitants. Hier soir, Pierre Lefèvre est arrivé de Bruxelles. Les clients se
-plaignent des retards. L'Université de Bordeaux finance le projet. Selon Le Monde, la Banque de France hésite. Après la
-guerre, Dubois vécut à Marseille. Née à Nantes, elle étudia la chimie. Arrivé trop tard, Lefèvre manqua le train. Le
-président Macron a visité l'usine. D'après Moreau, c'est faux. Les États-Unis ont protesté."""
-SPANISH = """María García fundó la empresa Soluciones del Norte en Bilbao. Llegó Pedro Sánchez con retraso. El presidente
-Juan de la Cruz habló ayer en el Congreso. La Universidad de Salamanca es antigua. Los clientes se quejaron de las
-entregas. Después de la reunión, Sánchez volvió a Madrid. Nació en Sevilla en 1950. El Banco de España subió los tipos.
-Cuando terminó la guerra, García emigró a México. Volvieron los lobos. Según El País, nadie respondió."""
-RUSSIAN = """Иван Петров родился в Самаре. Он учился в университете. Вчера Мария Соколова встретила Ивана Петрова на вокзале.
-Компания «Газпром» построила завод. Клиенты жаловались на задержки. Министр обороны Сергей Кузнецов приехал домой.
-Соколова работала в Российской академии наук. По словам Соколовой, проект закрыли. Приехал Алексей Смирнов. Зимой река
-Волга замерзает. После войны Петров жил в деревне. Газета «Известия» сообщила об этом."""
+FRENCH = """Le maire de [Lyon|GEO], [Jean Moreau|PERSON], a inauguré la bibliothèque lundi. [Marie Dubois|PERSON], directrice de la [Société
+Générale|ORGANIZATION], était présente. Elle a félicité les habitants. Hier soir, [Pierre Lefèvre|PERSON] est arrivé de [Bruxelles|GEO]. Les clients se
+plaignent des retards. L'[Université de Bordeaux|ORGANIZATION] finance le projet. Selon [Le Monde|NAME], la [Banque de France|ORGANIZATION] hésite. Après la
+guerre, Dubois vécut à [Marseille|GEO]. Née à [Nantes|GEO], elle étudia la chimie. Arrivé trop tard, Lefèvre manqua le train. Le
+président [Macron|PERSON] a visité l'usine. D'après Moreau, c'est faux. Les [États-Unis|NAME] ont protesté."""
+SPANISH = """[María García|PERSON] fundó la empresa [Soluciones del Norte|NAME] en [Bilbao|GEO]. Llegó [Pedro Sánchez|PERSON] con retraso. El presidente
+[Juan de la Cruz|PERSON] habló ayer en el [Congreso|NAME]. La [Universidad de Salamanca|ORGANIZATION] es antigua. Los clientes se quejaron de las
+entregas. Después de la reunión, Sánchez volvió a [Madrid|GEO]. Nació en [Sevilla|GEO] en 1950. El [Banco de España|ORGANIZATION] subió los tipos.
+Cuando terminó la guerra, García emigró a [México|GEO]. Volvieron los lobos. Según [El País|NAME], nadie respondió."""
+RUSSIAN = """[Иван Петров|PERSON] родился в [Самаре=Самара|GEO]. Он учился в университете. Вчера [Мария Соколова|PERSON] встретила Ивана Петрова на вокзале.
+Компания «[Газпром|NAME]» построила завод. Клиенты жаловались на задержки. Министр обороны [Сергей Кузнецов|PERSON] приехал домой.
+Соколова работала в Российской академии наук. По словам Соколовой, проект закрыли. Приехал [Алексей Смирнов|PERSON]. Зимой река
+[Волга|GEO] замерзает. После войны Петров жил в деревне. Газета «[Известия|NAME]» сообщила об этом."""
 
 
 def names(text: str, language: str) -> dict[str, str]:
@@ -45,91 +46,19 @@ def names(text: str, language: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "expected"),
-    [
-        (
-            "de",
-            GERMAN_NEWS,
-            {
-                "Anna Vogel": "PERSON",
-                "Potsdam": "GEO",
-                "Bäckerei Hartmann": "ORGANIZATION",
-                "Universität Heidelberg": "ORGANIZATION",
-                "Klaus Neumann": "PERSON",
-                "Deutsche Bahn": "NAME",
-                "Berlin": "GEO",
-                "Siemens AG": "ORGANIZATION",
-                "München": "GEO",
-                "Ludwig van Beethoven": "PERSON",
-                "SPD": "NAME",
-                "Wolfsburg Motoren": "NAME",
-                "Kassel": "GEO",
-            },
-        ),
-        ("de", GERMAN_TALE, {"Heinrich": "PERSON"}),
-        ("de", GERMAN_MAIL, {"Sabine Krüger": "PERSON", "Jörg Brandt": "PERSON", "Wolter": "PERSON"}),
-        (
-            "fr",
-            FRENCH,
-            {
-                "Lyon": "GEO",
-                "Jean Moreau": "PERSON",
-                "Marie Dubois": "PERSON",
-                "Société Générale": "ORGANIZATION",
-                "Pierre Lefèvre": "PERSON",
-                "Bruxelles": "GEO",
-                "Université de Bordeaux": "ORGANIZATION",
-                "Le Monde": "NAME",
-                "Banque de France": "ORGANIZATION",
-                "Marseille": "GEO",
-                "Nantes": "GEO",
-                "Macron": "PERSON",
-                "États-Unis": "NAME",
-            },
-        ),
-        (
-            "es",
-            SPANISH,
-            {
-                "María García": "PERSON",
-                "Soluciones del Norte": "NAME",
-                "Bilbao": "GEO",
-                "Pedro Sánchez": "PERSON",
-                "Juan de la Cruz": "PERSON",
-                "Congreso": "NAME",
-                "Universidad de Salamanca": "ORGANIZATION",
-                "Madrid": "GEO",
-                "Sevilla": "GEO",
-                "Banco de España": "ORGANIZATION",
-                "México": "GEO",
-                "El País": "NAME",
-            },
-        ),
-        (
-            "ru",
-            RUSSIAN,
-            {
-                "Иван Петров": "PERSON",
-                "Самара": "GEO",
-                "Мария Соколова": "PERSON",
-                "Газпром": "NAME",
-                "Сергей Кузнецов": "PERSON",
-                "Алексей Смирнов": "PERSON",
-                "Волга": "GEO",
-                "Известия": "NAME",
-            },
-        ),
-    ],
+    ("language", "labeled"),
+    [("de", GERMAN_NEWS), ("de", GERMAN_TALE), ("de", GERMAN_MAIL), ("fr", FRENCH), ("es", SPANISH), ("ru", RUSSIAN)],
     ids=["german news", "german tale", "german mail", "french", "spanish", "russian"],
 )
-def test_names_are_found_and_nothing_else(language: str, text: str, expected: dict[str, str]) -> None:
+def test_names_are_found_and_nothing_else(language: str, labeled: str) -> None:
+    text, expected = unlabeled(labeled)
     assert names(text, language) == expected
 
 
 def test_a_surname_alone_and_other_cases_count_as_the_same_person() -> None:
-    counts = {e.title: e.n_sentences for e in extract_unit(RUSSIAN, "", "ru").entities}
+    counts = {e.title: e.n_sentences for e in extract_unit(unlabeled(RUSSIAN)[0], "", "ru").entities}
     assert (counts["Иван Петров"], counts["Мария Соколова"]) == (3, 3)
-    german = {e.title: e.n_sentences for e in extract_unit(GERMAN_NEWS, "", "de").entities}
+    german = {e.title: e.n_sentences for e in extract_unit(unlabeled(GERMAN_NEWS)[0], "", "de").entities}
     assert (german["Klaus Neumann"], german["Anna Vogel"]) == (2, 3)  # "Neumanns Bruder"; "Vogel sagte", "von Anna"
 
 

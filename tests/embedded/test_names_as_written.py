@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.embedded.extractor import extract_unit
-from tests.conftest import SHARED_DATA
 from tests.embedded.labeled import labeled_texts, scores
 
 NEWS = Path(__file__).parent / "labeled_news.txt"
@@ -139,31 +138,3 @@ def test_german_and_russian_names_stand_in_the_nominative() -> None:
         "Москва": "GEO",
         "Анна Каренина": "PERSON",
     }
-
-
-FAILING = SHARED_DATA / "failing"
-
-
-@pytest.mark.skipif(not FAILING.is_dir(), reason="needs ../shared/data/failing")
-@pytest.mark.parametrize(
-    ("folder", "language", "wanted", "unwanted"),
-    [
-        ("api-reference-table", "en", set(), {"MaxLength", "MinLength", "Required", "Optional"}),
-        ("as-prefix", "en", {"Wikidata", "Marta Lindqvist"}, {"As Wikidata"}),
-        ("de-inflection", "de", {"Europäische Union", "Niederfeld", "Oberfeld"}, {"Europäischen Union"}),
-        ("dialogue", "en", {"Piet Maas", "Nora Feld"}, {"Today Piet Maas"}),
-        ("dotted-product", "en", {"Node.js", "Next.js", "Vue.js", "ASP.NET", "D3.js"}, {"Node", "ASP", "NET"}),
-        ("structure-words", "fr", {"Valbrune"}, {"Article", "Article 1", "Article 4"}),
-        ("product-types", "en", {"Microsoft", "Facebook", "GitHub", "Vite", "Rust"}, set()),
-    ],
-)
-def test_files_of_these_kinds_have_the_names_of_a_reader(
-    folder: str, language: str, wanted: set[str], unwanted: set[str]
-) -> None:
-    found: dict[str, str] = {}
-    for file in (FAILING / folder).glob("*.md"):
-        found |= types_of(file.read_text(encoding="utf-8"), file.stem, language)
-    assert wanted <= set(found)
-    assert not unwanted & set(found)
-    if folder == "product-types":
-        assert not {"PERSON", "GEO"} & set(found.values())

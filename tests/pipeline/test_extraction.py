@@ -67,56 +67,29 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
     assert found.errors.is_empty()
 
 
-def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
-    def sometimes(text: str) -> UnitExtraction | Exception:
-        return RuntimeError("broken") if text == "one" else records(text)
-
-    found = extract_text_units(EXTRACTED, each(sometimes), "x")
-    assert found.entity_mentions["text_unit_id"].to_list() == ["u2"]
-    assert found.errors.select("batch", "source", "stage", "error").rows() == [
-        ("b", "u1", "extract", "RuntimeError: broken")
-    ]
-
-
-def test_only_text_units_that_are_not_known_are_extracted():
-    known = extract_text_units(WITH_DOCUMENT.head(1), fixed, "x")
-    gone = extract_text_units(WITH_DOCUMENT.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
-    facts = KnownFacts(
-        pl.DataFrame({"id": ["u0", "u1"], "headings": [["Ada"], ["Ada"]]}).with_columns(**OF_DOCUMENT),
-        pl.concat([known.entity_mentions, gone.entity_mentions]),
-        known.relationship_mentions,
-        known.covariates,
-        known.losses,
-    )
-    asked: list[str] = []
-
-    def counting(text: str) -> UnitExtraction:
-        asked.append(text)
-        return records(text)
-
-    batch = extract_facts(DOCUMENTS, UNITS, known.errors, facts, each(counting), "x")
-    assert asked == ["two"]
-    assert sorted(batch.entity_mentions["text_unit_id"]) == ["u1", "u2"]
-    assert batch.text_units["extractor"].to_list() == ["x", "x"]
-
-
 def with_losses(text: str) -> UnitExtraction:
     return replace(
         records(text), losses=Losses("InvalidAnswer: no JSON", 3, 1, 2) if text == "one" else Losses(guessed_repairs=1)
     )
 
 
-def test_only_a_failed_gleaning_extracts_a_known_unit_again():
-    first = extract_text_units(EXTRACTED, each(with_losses), "x")
-    known = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *first[:3], first.losses)
-    asked: list[str] = []
+def extracted_again(first, extractor, units=UNITS, documents=DOCUMENTS):
+    """The facts of a batch whose facts `first` are stored, and the texts that were extracted again."""
+    stored = (first.entity_mentions, first.relationship_mentions, first.covariates, first.losses)
+    known = KnownFacts(WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT), *stored)
+    texts: list[str] = []
 
-    def recovered(text: str) -> UnitExtraction:
-        asked.append(text)
+    def recording(text: str) -> UnitExtraction:
+        texts.append(text)
         return records(text)
 
-    batch = extract_facts(DOCUMENTS, UNITS, first.errors, known, each(recovered), "x")
-    assert asked == ["one"]
+    return extract_facts(documents, units, first.errors, known, each(recording), extractor), texts
+
+
+def test_only_a_failed_gleaning_extracts_a_known_unit_again():
+    first = extract_text_units(EXTRACTED, each(with_losses), "x")
+    batch, texts = extracted_again(first, "x")
+    assert texts == ["one"]
     assert batch.entity_mentions.sort("id").equals(first.entity_mentions)
     assert batch.text_units["extractor"].to_list() == ["x", "x"]
     assert set(batch.errors["source"]) == {"u2"}
@@ -139,20 +112,12 @@ def test_only_a_failed_gleaning_extracts_a_known_unit_again():
 )
 def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_change(extractor, changed, expected):
     known = extract_text_units(EXTRACTED, fixed, extractor)
-    documents = WITH_DOCUMENT.select("id", "headings", *OF_DOCUMENT)
-    facts = KnownFacts(documents, *known[:3], known.losses)
-    asked: list[str] = []
-
-    def recording(text: str) -> UnitExtraction:
-        asked.append(text)
-        return records(text)
-
     units, edited = (
         rows.with_columns(**{name: pl.lit(value) for name, value in changed.items() if name in rows.columns})
         for rows in (UNITS, DOCUMENTS)
     )
-    batch = extract_facts(edited, units, known.errors, facts, each(recording), extractor)
-    assert asked == expected
+    batch, texts = extracted_again(known, extractor, units, edited)
+    assert texts == expected
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 

@@ -1,39 +1,20 @@
 """Rows of files of facts: what they state, and which of them are errors instead."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from graphrag_assets.pipeline.loading import Loaded, LoadOptions, load_documents
+from tests.pipeline.test_loading import WITHOUT_PROCESS, InMemoryFile
 
 RELATIONSHIP, CLAIM = {"source": "Ada", "target": "Acme"}, {"kind": "claim", "title": "Acme", "description": "It grew."}
-
-
-@dataclass(frozen=True)
-class InMemoryFile:
-    path: str
-    text: str
-    modified = refused = None
-
-    @property
-    def size(self) -> int:
-        return len(self.text)
-
-    def read(self) -> bytes:
-        return self.text.encode()
-
-
-def no_conversion(*_: object) -> list[Any]:
-    raise AssertionError
 
 
 def load(**files: str | list[dict[str, object]]) -> Loaded:
     """The batch `crm` of files by name, `_` standing for a dot; rows are JSON lines."""
     texts = {name: text if isinstance(text, str) else "\n".join(map(json.dumps, text)) for name, text in files.items()}
-    batch = [InMemoryFile(f"crm/{name.replace('_', '.')}", text) for name, text in texts.items()]
-    return load_documents("crm", batch, LoadOptions(), no_conversion)
+    batch = [InMemoryFile(f"crm/{name.replace('_', '.')}", text.encode()) for name, text in texts.items()]
+    return load_documents("crm", batch, LoadOptions(), WITHOUT_PROCESS)
 
 
 def facts(loaded: Loaded) -> list[dict[str, object]]:

@@ -4,14 +4,10 @@ from datetime import date
 
 import polars as pl
 
-from graphrag_assets.pipeline.unit_contexts import (
-    Outline,
-    heading_contexts,
-    headings,
-    joined,
-    outlines_of,
-    place_line,
-)
+from graphrag_assets.pipeline.unit_contexts import joined, place_line, with_contexts
+from graphrag_assets.reading.markdown import headings
+from graphrag_assets.store import schema
+from graphrag_assets.store.schema import polars_schema
 
 NESTED = """# The cable
 
@@ -23,6 +19,10 @@ Preface.
 
 The cable broke.
 
+##### Costs
+
+It was dear.
+
 ### 1858
 
 The cable worked for three weeks.
@@ -33,73 +33,56 @@ The Great Eastern sailed.
 """
 
 
-def path_at(text: str, passage: str) -> list[str]:
-    return Outline(text).path(text.index(passage))
+PAGE = {"start_char": 0, "kind": "page", "value": "7"}
 
 
-def test_passage_has_the_headings_in_force_where_it_begins():
-    assert path_at(NESTED, "Preface") == ["The cable"]
-    assert path_at(NESTED, "The cable broke") == ["The cable", "First attempt", "1857"]
-    assert path_at(NESTED, "The cable worked") == ["The cable", "First attempt", "1858"]
-    assert path_at(NESTED, "The Great Eastern") == ["The cable", "Success"]
+def units_of(text: str, *passages: str, title: str | None = None, metadata: str = "") -> pl.DataFrame:
+    """The text units that these passages are, in their contexts."""
+    document = {"id": "d", "title": title, "text": text, "metadata": metadata, "places": [PAGE]}
+    places = {"places": polars_schema(schema.DOCUMENTS)["places"]}
+    documents = pl.DataFrame([document], schema_overrides=places | {"title": pl.String})
+    starts = [text.index(passage) for passage in passages]
+    ends = [start + len(passage) for start, passage in zip(starts, passages, strict=True)]
+    units = pl.DataFrame({"document_id": "d", "start_char": starts, "end_char": ends})
+    return with_contexts(documents, units)
 
 
-def test_passage_that_begins_with_a_heading_has_its_parents():
-    assert path_at(NESTED, "# The cable") == []
-    assert path_at(NESTED, "### 1858") == ["The cable", "First attempt"]
-    assert path_at(NESTED, "## Success") == ["The cable"]
+def test_a_unit_has_the_headings_in_force_where_it_begins_and_those_within_it() -> None:
+    passages = ("Preface", "The cable broke.\n\n##### Costs", "It was dear", "The cable worked", "The Great Eastern")
+    units = units_of(NESTED, *passages)
+    assert units["context"].to_list() == [
+        "The cable",
+        "The cable › First attempt › 1857",
+        "The cable › First attempt › 1857 › Costs",
+        "The cable › First attempt › 1858",
+        "The cable › Success",
+    ]
+    assert units["headings"][1].to_list() == ["The cable", "First attempt", "1857", "Costs"]
+    assert units["page"].to_list() == [7] * 5
 
 
-def test_heading_closes_all_headings_of_its_level_or_deeper():
-    text = "# A\n\n### C\n\nin c\n\n## B\n\nin b\n\n#### D\n\nin d\n\n### E\n\nin e\n\n# F\n\nin f\n"
-    assert path_at(text, "in c") == ["A", "C"]
-    assert path_at(text, "in b") == ["A", "B"]
-    assert path_at(text, "in d") == ["A", "B", "D"]
-    assert path_at(text, "in e") == ["A", "B", "E"]
-    assert path_at(text, "in f") == ["F"]
+def test_a_unit_that_begins_with_a_heading_has_its_parents() -> None:
+    units = units_of(NESTED, "# The cable", "### 1858", "## Success")
+    assert units["context"].to_list() == ["", "The cable › First attempt", "The cable"]
 
 
-def test_marks_in_fenced_code_are_no_headings():
-    text = "# Guide\n\n```python\n# a comment\n~~~\n```\n\n## Next\n\n~~~~\n# another\n~~~\n# still code\n~~~~\n\n### Last\n"
-    assert [heading.title for heading in headings(text)] == ["Guide", "Next", "Last"]
-
-
-def test_text_that_only_resembles_a_heading_is_not_one():
-    text = "#hashtag\n\n####### seven\n\n    # indented code\n\nNo. # 5 of them\n\n#\n\n# \n"
-    assert headings(text) == []
-
-
-def test_title_that_repeats_the_first_heading_appears_once():
-    assert joined("The Cable", ["The cable", "1866"]) == "The Cable › 1866"
-    assert joined("The **Cable**", ["The Cable"]) == "The **Cable**"
+def test_a_context_has_the_title_once_the_metadata_and_the_columns_of_a_table() -> None:
+    text = "# The Cable\n\n## 1866\n\n| year | miles |\n|---|---|\n| 1857 | 300 |\n| 1866 | 1852 |\n"
+    units = units_of(text, "## 1866", "| 1866", title="The cable", metadata="author: Field")
+    assert units["context"].to_list() == [
+        "The cable (author: Field)",
+        "The cable › 1866 (author: Field) year | miles",
+    ]
     assert joined("cable.md", ["The cable", "1866"]) == "cable.md › The cable › 1866"
 
 
-def documents(*rows: tuple[str, str | None, str]) -> pl.DataFrame:
-    frame = pl.DataFrame(rows, schema={"id": pl.String, "title": pl.String, "text": pl.String}, orient="row")
-    return frame.with_columns(batch=pl.lit("b"), metadata=pl.lit(""))
+def test_marks_in_code_and_text_that_resembles_a_heading_are_no_headings() -> None:
+    text = "# Guide\n\n```python\n# a comment\n~~~\n```\n\n## Next\n\n~~~~\n# another\n~~~\n# still code\n~~~~\n\n### Last\n"
+    assert [heading.title for heading in headings(text)] == ["Guide", "Next", "Last"]
+    assert headings("#hashtag\n\n####### seven\n\n    # indented code\n\nNo. # 5 of them\n\n#\n\n# \n") == []
 
 
-def test_each_text_unit_has_the_context_of_its_own_document():
-    given = documents(("d1", "The cable", NESTED), ("d2", None, "# Alone\n\nText."), ("d3", None, "Text."))
-    rows = [
-        (id_, text.find(part), part)
-        for id_, text in given.select("id", "text").iter_rows()
-        for part in ("The cable broke.", "### 1858", "# Alone", "Text.")
-        if part in text
-    ]
-    units = pl.DataFrame(rows, schema=["document_id", "start_char", "text"], orient="row")
-    contexts = dict(zip(units["text"], heading_contexts(given, outlines_of(given), units), strict=True))
-    assert contexts["The cable broke."] == "The cable › First attempt › 1857"
-    assert contexts["### 1858"] == "The cable › First attempt"
-    assert contexts["# Alone"] == ""
-    assert heading_contexts(given, outlines_of(given), units)[-1] == ""
-    told = heading_contexts(given.with_columns(metadata=pl.lit("year: 1857")), outlines_of(given), units)
-    assert told.to_list()[-1] == "(year: 1857)"
-    assert "The cable › First attempt › 1857 (year: 1857)" in told.to_list()
-
-
-def test_the_place_of_a_text_unit_is_one_line_without_the_headings_in_its_text():
+def test_the_place_of_a_text_unit_is_one_line_without_the_headings_in_its_text() -> None:
     path, day = "The voyage › Out at sea › July", date(1858, 7, 29)
     assert place_line(path, "It rained.", day) == "The voyage › Out at sea › July; 1858-07-29"
     assert place_line(path, "Calm.\n\n## July\n\nIt rained.") == "The voyage › Out at sea"

@@ -120,7 +120,9 @@ def test_a_name_inside_one_longer_name_is_that_person() -> None:
 
 def test_initials_stand_for_the_only_full_name_they_fit() -> None:
     brett = ("a", "john watkins brett", "PERSON")
-    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {(None, "j. w. brett", "john watkins brett", "given_names")}
+    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {
+        (None, "j. w. brett", "john watkins brett", "given_names")
+    }
     assert aliases(brett, ("a", "jane wilma brett", "PERSON"), ("b", "j. w. brett", "PERSON")) == set()
 
 

@@ -299,15 +299,20 @@ def _given_names(keys: _Keys) -> Pairs:
 
 
 def _fit(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether given names can be one person's: the longer ones have the shorter ones in their order.
-
-    A name fits its initial, and a first initial the first name.
-    """
+    """Whether given names can be one person's: first names agree, or the shorter ones begin with a middle name."""
     shorter, longer = sorted((one, other), key=len)
-    begin_alike = _abbreviates(shorter[0], longer[0])
-    rest = iter(longer)
-    contained = all(any(_abbreviates(name, candidate) for candidate in rest) for name in shorter)
-    return contained and (begin_alike or not (_is_initial(shorter[0]) or _is_initial(longer[0])))
+    if _abbreviates(shorter[0], longer[0]):
+        return _agree(shorter[1:], longer[1:])
+    return (
+        shorter[0] in longer
+        and not _is_initial(shorter[0])
+        and _agree(shorter[1:], longer[longer.index(shorter[0]) + 1 :])
+    )
+
+
+def _agree(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two runs of middle names can be one person's: one is empty, or each pair agrees."""
+    return not one or not other or (len(one) == len(other) and all(map(_abbreviates, one, other)))
 
 
 def _is_initial(word: str) -> bool:

@@ -19,9 +19,9 @@ def embed(texts: Sequence[str]) -> np.ndarray:
 
 
 def embedded_question(text: str, vector_text: str | None = None) -> Question:
-    """A question that remembers its vector."""
+    """A question with its vector."""
     question = Question(text, vector_text=vector_text)
-    question.remember(MODEL, embed([question.embedded_text])[0])
+    question.vector = embed([vector_text or text])[0]
     return question
 
 

@@ -70,11 +70,6 @@ def _turns(_: click.Context, option: click.Parameter, file: TextIO | None) -> An
 @click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
 @click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
 @click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested (default: 100).")
-@click.option(
-    "--linking",
-    type=click.Choice(("names", "model")),
-    help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: names).",
-)
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
 @click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
@@ -128,7 +123,7 @@ def query(
     ranking: str,
     **others: Any,
 ) -> None:
-    """Ask QUESTION by METHOD: local, global, drift, basic, lazy or planned; ask chooses the method by the question.
+    """Ask QUESTION by METHOD; ask chooses the method by the question.
 
     The METHOD retrieve shows the passages that match QUESTION best, without an answer. The METHOD questions suggests
     questions that the data answers: after QUESTION, or to begin with.

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from graphrag_assets.contracts.plans import Plan
 from graphrag_assets.text.words import count_tokens, sentences
@@ -125,16 +125,6 @@ class RewrittenQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """What a question is linked to: names, low-level keywords (particulars) and high-level ones (themes)."""
-
-    names: tuple[str, ...] = ()
-    low_level: tuple[str, ...] = ()
-    high_level: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True, slots=True)
 class Relevance:
     """Of the relevant passages, by number, the sentences that help to answer, from 1; others are left out or empty."""
 
@@ -144,9 +134,9 @@ class Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan of a question."""
+    """The plan of a question; None: the answerer makes none."""
 
-    plan: Plan
+    plan: Plan | None
     usage: Usage = field(default_factory=Usage)
 
 
@@ -247,10 +237,6 @@ class Answerer(ABC):
         """Return the relevance of each report, 0 to 5; None, as by default, if unknown."""
         return [None] * len(reports), Usage()
 
-    async def alink(self, question: str) -> Linked:
-        """Return the names that the question means, and keywords; by default nothing but its own names and words."""
-        return Linked()
-
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
     ) -> RewrittenQuestion:
@@ -279,16 +265,13 @@ class Answerer(ABC):
         """Return the kind of the question among `kinds` (name to description); empty, as by default, if unclear."""
         return Choice("", "")
 
-
-@runtime_checkable
-class Planner(Protocol):
-    """What planned search needs besides an `Answerer`: chat models have it, the embedded default has not."""
-
     async def aplan(self, question: str) -> Planned:
-        """Return the steps of the question."""
+        """Return the steps of the question; by default none: local search answers it in one."""
+        return Planned(None)
 
     async def afind(self, question: str, evidence: Evidence, main_question: str) -> StepFindings:
         """Return the values that answer a step of the plan of `main_question`, best first."""
+        return StepFindings()
 
 
 def as_note(point: Point) -> str:

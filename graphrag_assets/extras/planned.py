@@ -16,17 +16,16 @@ from typing import Any
 import polars as pl
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Finding, Planner, Point
+from graphrag_assets.contracts.answering import CLOSEST, NO_ANSWER, Finding, Point
 from graphrag_assets.contracts.plans import Plan, Step
-from graphrag_assets.query.ask import Ask, link_question
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.local import LocalOptions, local_context, read_all
-from graphrag_assets.query.option_types import Count, PositiveCount
+from graphrag_assets.query.options import CommonOptions, Count, PositiveCount
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
-from graphrag_assets.query.respond import reduce, respond
-from graphrag_assets.query.results import Draft
+from graphrag_assets.query.respond import answer_of, reduce, respond, with_note
+from graphrag_assets.query.results import Answer
 
 NO_PLANNER = (
     "Planned search needs a chat model (GRAPHRAG_CHAT_MODEL or GRAPHRAG_QUERY_MODEL). Local search answered the "
@@ -38,7 +37,7 @@ MAX_FINDINGS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedOptions(CommonOptions, LinkingOptions):
+class PlannedOptions(CommonOptions):
     """All options of `rag.planned`.
 
     Args:
@@ -83,11 +82,11 @@ async def plan(ask: Ask[Any]) -> Plan:
     Returns:
         steps, each with variable and question. Without a chat model, one step, and a note that says so.
     """
-    if not isinstance(ask.models.answerer, Planner):
+    steps = (await ask.counted("plan", ask.models.answerer.aplan(ask.text))).plan
+    if steps is None:
         return _one_step(ask.text, NO_PLANNER)
-    planned = await ask.counted("plan", ask.models.answerer.aplan(ask.text))
-    ask.trace.notes.append(f"a plan of {len(planned.plan.steps)} steps")
-    return planned.plan
+    ask.trace.notes.append(f"a plan of {len(steps.steps)} steps")
+    return steps
 
 
 async def build_context(ask: Ask[PlannedOptions]) -> Context:
@@ -99,17 +98,17 @@ async def build_context(ask: Ask[PlannedOptions]) -> Context:
     return ask.add_context(Context("planned", ask.text, sections))
 
 
-async def answer(ask: Ask[PlannedOptions]) -> Draft:
+async def answer(ask: Ask[PlannedOptions]) -> Answer:
     """Return an answer in steps: what the question describes is found first; `Answer.steps` says what each step found.
 
     Where one call can read all text units, it is one step.
     """
     planned, context = await _plan_or_context(ask)
     if context:
-        draft, step = await respond(ask, context), planned.steps[0]
-        said = () if draft.text.startswith((NO_ANSWER, CLOSEST)) else (Finding("", draft.text),)
-        result = StepResult(step, step.question, said, problem=planned.note)
-        return replace(draft, note=planned.note, steps=_frame([result]))
+        said, step = await respond(ask, context), planned.steps[0]
+        findings = () if said.answer.startswith((NO_ANSWER, CLOSEST)) else (Finding("", said.answer),)
+        result = StepResult(step, step.question, findings, problem=planned.note)
+        return replace(with_note(ask, said, planned.note), steps=_frame([result]))
     results = await _take_all(ask, planned)
     sections = [section for each in results for section in each.sections]
     used = {name for each in results for name in each.step.needs}
@@ -117,10 +116,11 @@ async def answer(ask: Ask[PlannedOptions]) -> Draft:
     if not any(each.findings for each in results if each.step.variable not in used):
         text = "\n\n".join(filter(None, (NO_ANSWER, _findings_in_words(results))))
         ask.show(text)
-        return Draft(text, sections, given_by(references(text)), missing, steps=_frame(results))
-    points = [Point(_note(each), 100.0 - place) for place, each in enumerate(results) if each.findings]
-    draft = await reduce(ask, points, ask.options.max_reduce_tokens, sections, category="response")
-    return replace(draft, note=missing, steps=_frame(results))
+        said = await answer_of(ask, text, sections, given_by(references(text)))
+    else:
+        points = [Point(_note(each), 100.0 - place) for place, each in enumerate(results) if each.findings]
+        said = await reduce(ask, points, ask.options.max_reduce_tokens, sections, category="response")
+    return replace(with_note(ask, said, missing), steps=_frame(results))
 
 
 async def _plan_or_context(ask: Ask[PlannedOptions]) -> tuple[Plan, Context | None]:
@@ -199,7 +199,6 @@ async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tup
     context = ask.add_context(Context("planned", text, sections))
     if not context.evidence.passages:
         return [], sections
-    assert isinstance(ask.models.answerer, Planner)  # which made the plan
     call = ask.models.answerer.afind(text, context.evidence, ask.text)
     numbers, findings = given_by(context.evidence.passages), []
     for finding in (await ask.counted("step", call)).findings:
@@ -212,7 +211,6 @@ async def _find(ask: Ask[PlannedOptions], text: str) -> tuple[list[Finding], tup
 
 async def _local(ask: Ask[PlannedOptions], question: Question) -> tuple[Section, ...]:
     """Return the context of a local search."""
-    question = await link_question(ask, question.text, question)
     await ask.embed(question)
     options = LocalOptions(max_context_tokens=ask.options.max_context_tokens, read_all_tokens=0)
     return (await ask.in_thread(local_context, ask.reader, question, options, ask.scope)).sections

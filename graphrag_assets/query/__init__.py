@@ -16,25 +16,16 @@ from graphrag_assets.errors import (
     QueryTimeout,
     StoreError,
 )
-from graphrag_assets.query.ask import AnswerMethodName, MethodName
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.drift import DriftOptions
-from graphrag_assets.query.filters import Filter
-from graphrag_assets.query.global_search import DynamicOptions
-from graphrag_assets.query.graphrag import METHODS, GraphRAG
+from graphrag_assets.query.graphrag import GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
-from graphrag_assets.query.question_options import Callbacks
+from graphrag_assets.query.methods import METHODS, AnswerMethodName, MethodName
+from graphrag_assets.query.options import Callbacks, Failure, Filter
 from graphrag_assets.query.question_task import AnswerStream
-from graphrag_assets.query.results import (
-    Action,
-    Answer,
-    Failure,
-    MethodChoice,
-    answer_to_json,
-    answer_to_markdown,
-)
+from graphrag_assets.query.results import Action, Answer, MethodChoice, answer_to_json, answer_to_markdown
 
 __all__ = [
     "METHODS",
@@ -49,7 +40,6 @@ __all__ = [
     "Context",
     "ConversationHistory",
     "DriftOptions",
-    "DynamicOptions",
     "Evidence",
     "Failure",
     "Filter",

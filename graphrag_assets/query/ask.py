@@ -9,28 +9,20 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from graphrag_assets.contracts.answering import Answerer, AnswerOptions, Usage
+from graphrag_assets.contracts.answering import AnswerOptions, Usage
 from graphrag_assets.embedded import in_conversation
-from graphrag_assets.query import query_models
 from graphrag_assets.query.context import Context
-from graphrag_assets.query.filters import Scope
 from graphrag_assets.query.history import ConversationHistory
+from graphrag_assets.query.options import Failure, QuestionOptions
+from graphrag_assets.query.query_models import Models
 from graphrag_assets.query.question import MAX_QUESTION_CHARACTERS, Question
-from graphrag_assets.query.question_options import QuestionOptions
-from graphrag_assets.query.results import Failure
+from graphrag_assets.query.scope import Scope
 from graphrag_assets.runtime.tracing import span
-from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import Reader
-
-Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
-"""A function that embeds questions as the texts of the index are embedded: one vector of each."""
-MethodName = Literal["local", "global", "drift", "basic", "lazy", "planned"]
-AnswerMethodName = Literal["ask", MethodName]
-"""The methods that answer: those with a context, and the one that selects one of them."""
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -46,22 +38,6 @@ class WithUsage(Protocol):
 
 
 ModelResult = TypeVar("ModelResult", bound=WithUsage)
-
-
-@dataclass(frozen=True)
-class Models:
-    """The models of a `GraphRAG`: `answerer` writes answers, `rater` rates reports for them."""
-
-    settings: Settings
-    answerer: Answerer
-    rater: Answerer
-    embedder: Embedder | None = None
-
-    async def embed(self, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-        """Return the vectors of questions, by the embedder that was given or else by the model of the settings."""
-        if self.embedder is None:
-            return await query_models.embed(self.settings, index_model, texts)
-        return np.asarray(await asyncio.to_thread(self.embedder, texts), np.float32), Usage()
 
 
 @dataclass
@@ -100,7 +76,7 @@ class Ask(Generic[OptionsOf]):
     SQL runs in threads, one statement after another, so that the event loop stays free; calls to a model are awaited.
 
     Attributes:
-        method: local, global, drift, basic, lazy, planned, ask, plan or retrieve.
+        method: the name of a search method, ask, plan or retrieve.
         text: the question as it was asked.
         scope: the rows that the filter allows.
         on_piece: takes the answer in pieces; None: it is requested from the model in one.
@@ -209,10 +185,10 @@ class Ask(Generic[OptionsOf]):
             return
         model, _ = self.reader.embedding
         with self.calling("build_context") as add:
-            vectors, usage = await self.models.embed(model, [question.embedded_text for question in questions])
+            vectors, usage = await self.models.embed(model, [one.vector_text or one.text for one in questions])
             add(usage)
         for question, vector in zip(questions, vectors, strict=True):
-            question.remember(model, vector)
+            question.vector = np.asarray(vector)
 
     def add_error(self, failure: Failure) -> None:
         """Record a call that failed while the search goes on."""
@@ -229,20 +205,6 @@ class Ask(Generic[OptionsOf]):
         """Show a part of the answer, if it is requested in pieces."""
         if self.on_piece:
             self.on_piece(text)
-
-
-async def link_question(ask: Ask[Any], text: str, question: Question) -> Question:
-    """Return what to search for instead of `question`: with `linking="model"`, the names and keywords of `text`, too.
-
-    If the request fails, the question is searched for as it is.
-    """
-    if ask.options.linking != "model":
-        return question
-    lost = "the names and keywords of the question"
-    links = await ask.optional("link", lost, ask.models.answerer.alink(text))
-    if links is None:
-        return question
-    return Question("\n".join([question.text, *links.names, *links.low_level, *links.high_level]))
 
 
 async def rewrite_question(ask: Ask[Any]) -> None:

@@ -5,14 +5,13 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import sources
-from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import SOURCES
-from graphrag_assets.query.option_types import Count
+from graphrag_assets.query.options import CommonOptions, Count
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import respond
-from graphrag_assets.query.results import Draft
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import search_texts
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
 
@@ -33,7 +32,7 @@ async def build_context(ask: Ask[BasicOptions]) -> Context:
     return ask.add_context(await ask.in_thread(basic_context, ask.reader, ask.question, ask.options, ask.scope))
 
 
-async def answer(ask: Ask[BasicOptions]) -> Draft:
+async def answer(ask: Ask[BasicOptions]) -> Answer:
     """Return an answer from the most similar text units alone, without the graph."""
     return await respond(ask, await build_context(ask))
 

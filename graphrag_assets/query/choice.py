@@ -1,48 +1,20 @@
 """Selects the search method for a question by its kind: the model names it, or rules find it by the wording."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
-
-from pydantic.dataclasses import dataclass as options_dataclass
+from typing import Any
 
 from graphrag_assets.embedded import EmbeddedAnswerer, QuestionAnalysis
-from graphrag_assets.extras import planned as planned_search
-from graphrag_assets.extras.lazy import search as lazy_search
-from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.ask import Ask
-from graphrag_assets.query.context import Context
 from graphrag_assets.query.entities import named_entities
+from graphrag_assets.query.methods import SEARCH_METHODS, SearchMethod
+from graphrag_assets.query.options import CommonOptions
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Draft, MethodChoice
+from graphrag_assets.query.results import Answer, MethodChoice
 
 
-class SearchMethod(NamedTuple):
-    """A search method: its options, how it builds a context and how it answers."""
-
-    options: type[CommonOptions]
-    context: Callable[[Ask[Any]], Awaitable[Context]]
-    answer: Callable[[Ask[Any]], Awaitable[Draft]]
-
-
-SEARCH_METHODS: Mapping[str, SearchMethod] = {
-    "local": SearchMethod(local.LocalSearchOptions, local.build_context, local.answer),
-    "global": SearchMethod(global_search.GlobalOptions, global_search.build_context, global_search.answer),
-    "drift": SearchMethod(drift.DriftOptions, drift.build_context, drift.answer),
-    "basic": SearchMethod(basic.BasicOptions, basic.build_context, basic.answer),
-    "lazy": SearchMethod(lazy_search.LazyOptions, lazy_search.build_context, lazy_search.answer),
-    "planned": SearchMethod(planned_search.PlannedOptions, planned_search.build_context, planned_search.answer),
-}
-
-
-@options_dataclass(frozen=True, kw_only=True)
-class AskOptions(CommonOptions):
-    """All options of `rag.ask`. They apply to the selected method, whose own defaults stand for those left out."""
-
-
-async def answer_by_kind(ask: Ask[Any]) -> Draft:
+async def answer_by_kind(ask: Ask[Any]) -> Answer:
     """Return an answer by the method that suits the kind of the question."""
     choice = await _choose(ask)
     if choice.method == "global" and await ask.in_thread(_has_extracts_only, ask):
@@ -62,7 +34,7 @@ def _has_extracts_only(ask: Ask[Any]) -> bool:
 
 def _options_of(ask: Ask[Any], method: SearchMethod, chosen: Mapping[str, Any]) -> CommonOptions:
     """Return the options of a method: those given to `ask`, then those of the choice."""
-    default = AskOptions()
+    default = CommonOptions()
     values = {f.name: getattr(ask.options, f.name) for f in fields(CommonOptions)}
     changed = {name: value for name, value in values.items() if value != getattr(default, name)}
     return method.options(**{**chosen, **changed})
@@ -141,7 +113,7 @@ def kind_by_rules(question: str, named: int, has_history: bool = False) -> tuple
     return "open", "it names no entity of the index: passages and reports are read together"
 
 
-async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
+async def _choose(ask: Ask[CommonOptions]) -> MethodChoice:
     """Return the kind of the question as the answerer names it; by the rules, if it names none."""
     question = ask.text
     call = ask.models.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()})
@@ -156,7 +128,7 @@ async def _choose(ask: Ask[AskOptions]) -> MethodChoice:
     return _method_choice(kind, said + reason, "rules")
 
 
-def _kind_in_index(ask: Ask[AskOptions]) -> tuple[str, str]:
+def _kind_in_index(ask: Ask[CommonOptions]) -> tuple[str, str]:
     named = named_entities(ask.reader, Question(ask.text), ask.scope)
     return kind_by_rules(ask.text, len(named), has_history=ask.question.text != ask.text)
 

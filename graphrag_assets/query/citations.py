@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.query.fetch import entity_rows, relationship_rows
-from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.references import BLOCK, Checked, Given, places_cited_in
 from graphrag_assets.text.words import sentence_lines, sentences

@@ -15,16 +15,15 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import Mapped, Point
-from graphrag_assets.query.ask import Ask, link_question
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
-from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import REPORTS, LocalOptions, local_context, read_all, summarized
-from graphrag_assets.query.option_types import Count, Flag, OptionalCount, PositiveCount, made_of
+from graphrag_assets.query.options import CommonOptions, Count, OptionalCount, PositiveCount
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import map_part, reduce, respond
-from graphrag_assets.query.results import Action, Draft
+from graphrag_assets.query.results import Action, Answer
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS
 from graphrag_assets.text.words import search_words_of
@@ -36,7 +35,7 @@ _CALLS_WITH_HYPOTHESIS = 4  # with a smaller budget, calls are better spent on r
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriftOptions(CommonOptions, LinkingOptions):
+class DriftOptions(CommonOptions):
     """All options of `rag.drift`.
 
     Args:
@@ -58,16 +57,17 @@ class DriftOptions(CommonOptions, LinkingOptions):
     primer_reports: Count = 20
     primer_folds: PositiveCount = 5
     community_level: OptionalCount = None
-    use_community_summary: Flag = False
-    hypothetical_answer: Flag = True
+    use_community_summary: bool = False
+    hypothetical_answer: bool = True
     depth: Count = 2
     breadth: Count = 4
-    max_calls: Annotated[int, Field(ge=2, description="a whole number from 2: one call to read, one to answer")] = 16
+    max_calls: Annotated[int, Field(ge=2)] = 16  # one call to read, one to answer
     max_context_tokens: PositiveCount = 12_000
     max_reduce_tokens: PositiveCount = 12_000
     max_reduce_words: PositiveCount = 1000
     local: Annotated[
-        InstanceOf[LocalOptions], BeforeValidator(made_of(LocalOptions)), Field(description="LocalOptions(…)")
+        InstanceOf[LocalOptions],
+        BeforeValidator(lambda value: LocalOptions(**value) if isinstance(value, dict) else value),
     ] = LocalOptions(max_context_tokens=3_000)
 
     @property
@@ -78,7 +78,7 @@ class DriftOptions(CommonOptions, LinkingOptions):
     @property
     def max_steps(self) -> int:
         """Maximum number of calls for the primer and the follow-up questions."""
-        return self.max_calls - 1 - self.makes_hypothesis - self.links
+        return self.max_calls - 1 - self.makes_hypothesis
 
     @property
     def folds(self) -> int:
@@ -93,18 +93,13 @@ class DriftOptions(CommonOptions, LinkingOptions):
         short = self.use_community_summary or self.local.use_community_summary
         return replace(self.local, max_context_tokens=limit, community_level=level, use_community_summary=short)
 
-    @property
-    def links(self) -> bool:
-        """Whether one of the calls links the question."""
-        return self.linking == "model" and self.max_calls > 2
-
 
 async def build_context(ask: Ask[DriftOptions]) -> Context:
     """Return the reports that the primer reads, found by the question itself."""
     return await _whole(ask) or await _primer(ask, ask.question)
 
 
-async def answer(ask: Ask[DriftOptions]) -> Draft:
+async def answer(ask: Ask[DriftOptions]) -> Answer:
     """Answer in steps: reports raise follow-up questions, local searches answer them.
 
     Where one call can read all text units, there is nothing more to find in steps: the answer is written from them.
@@ -135,14 +130,12 @@ async def answer(ask: Ask[DriftOptions]) -> Draft:
         answers = await ask.gather("action", calls, all_may_fail=any(step.points for step in steps))
         steps += [Step(text, depth, parent, mapped) for (text, parent), mapped in zip(raised, answers, strict=True)]
     points = [point for step in steps for point in step.points]
-    draft = await reduce(ask, points, options.max_reduce_tokens, sections, drift=True)
-    return replace(draft, actions=[step.action for step in steps])
+    reduced = await reduce(ask, points, options.max_reduce_tokens, sections, drift=True)
+    return replace(reduced, actions=[step.action for step in steps])
 
 
 async def _whole(ask: Ask[DriftOptions]) -> Context | None:
-    """Return all text units, if they are few. Links and embeds the question."""
-    if ask.options.links:
-        ask.question = await link_question(ask, ask.text, ask.question)
+    """Return all text units, if they are few. Embeds the question."""
     await ask.embed(ask.question)
     return await read_all(ask, replace(ask.options.local, max_context_tokens=ask.options.max_context_tokens))
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.ids import number_of
 from graphrag_assets.query.fetch import entity_rows
-from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import CANDIDATES, Scores, fuse
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import title_key
 

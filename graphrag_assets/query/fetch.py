@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.redaction import redact_entities, redact_relationships, with_times
 from graphrag_assets.query.retrieval import fuse, search_texts
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.store.token_counts import without_citations
 

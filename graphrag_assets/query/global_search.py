@@ -2,10 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from typing import Annotated
 
 import polars as pl
-from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.embedded import rate
@@ -13,31 +11,13 @@ from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, columns, fill, packed
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
-from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
+from graphrag_assets.query.options import CommonOptions, Count, Failure, Number, PositiveCount
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.respond import map_part, map_parts, reduce
-from graphrag_assets.query.results import Draft, Failure
+from graphrag_assets.query.results import Answer
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens
-
-
-@dataclass(frozen=True, kw_only=True)
-class DynamicOptions(Options):
-    """How communities are selected.
-
-    Args:
-        threshold: minimum rating, 0 to 5, from which a report is read and the communities below it are rated.
-        keep_parent: read a report even if one below it is read.
-        max_level: communities below this level are not rated.
-        use_summary: rate reports by their summaries, which costs less.
-    """
-
-    threshold: Number = 1.0
-    keep_parent: Flag = False
-    max_level: Count = 2
-    use_summary: Flag = False
 
 
 class Descent:
@@ -47,9 +27,9 @@ class Descent:
     next level is rated: a report may leave out what a report below it says.
     """
 
-    def __init__(self, tree: pl.DataFrame, options: DynamicOptions) -> None:
-        """`tree`: as `report_tree` returns it."""
-        self.options = options
+    def __init__(self, tree: pl.DataFrame, max_level: int) -> None:
+        """`tree`: as `report_tree` returns it; communities below `max_level` are not rated."""
+        self.max_level = max_level
         self.chosen, self.ratings = set[int](), dict[int, float]()
         self._parent = dict(tree.select("community", "parent").iter_rows())
         self._level = dict(tree.select("community", "level").iter_rows())
@@ -60,14 +40,14 @@ class Descent:
     def add(self, ratings: dict[int, float]) -> None:
         """Continue with the ratings of all communities that were due."""
         self.ratings |= ratings
-        relevant = [c for c in self.due if ratings.get(c, 0.0) >= self.options.threshold]
+        relevant = [c for c in self.due if ratings.get(c, 0.0) >= _RELEVANT]
         for community in relevant:
             self.chosen.add(community)
-            while not self.options.keep_parent and (community := self._parent.get(community, -1)) in self._parent:
+            while (community := self._parent.get(community, -1)) in self._parent:
                 self.chosen.discard(community)
-        level = min((self._level[c] for c in self.due), default=self.options.max_level)
+        level = min((self._level[c] for c in self.due), default=self.max_level)
         self.due = self._with_reports([child for c in relevant for child in self._children.get(c) or []])
-        while not self.due and not self.chosen and level < self.options.max_level:
+        while not self.due and not self.chosen and level < self.max_level:
             level += 1
             self.due = self._with_reports([c for c, of_community in self._level.items() if of_community == level])
 
@@ -76,7 +56,7 @@ class Descent:
         with_report: dict[int, None] = {}
         while communities:
             community, *communities = communities
-            if self._level.get(community, self.options.max_level + 1) > self.options.max_level:
+            if self._level.get(community, self.max_level + 1) > self.max_level:
                 continue
             if community not in self.report:
                 communities = [*(self._children.get(community) or []), *communities]
@@ -90,7 +70,7 @@ class GlobalOptions(CommonOptions):
     """All options of `rag.global_`; those of GraphRAG have its names and defaults unless something else is said.
 
     Args:
-        community_level: 0 is the coarsest.
+        community_level: 0 is the coarsest; with `dynamic`, communities below it are not read.
         min_community_rank: minimum rank of the reports that are read.
         seed: of the shuffle of reports into batches.
         use_community_summary: read the reports' summaries, not their full content.
@@ -106,19 +86,15 @@ class GlobalOptions(CommonOptions):
 
     community_level: Count = 2
     min_community_rank: Number = 0.0
-    seed: Seed = 86
-    use_community_summary: Flag = False
-    include_community_rank: Flag = True
-    include_community_weight: Flag = True
+    seed: int = 86
+    use_community_summary: bool = False
+    include_community_rank: bool = True
+    include_community_weight: bool = True
     max_reduce_tokens: PositiveCount = 12_000
     max_map_words: PositiveCount = 500
     max_reduce_words: PositiveCount = 1000
-    general_knowledge: Flag = False
-    dynamic: Annotated[
-        bool | InstanceOf[DynamicOptions],
-        BeforeValidator(made_of(DynamicOptions)),
-        Field(description="True, False or DynamicOptions(…)"),
-    ] = False
+    general_knowledge: bool = False
+    dynamic: bool = False
 
 
 async def build_context(ask: Ask[GlobalOptions]) -> Context:
@@ -131,7 +107,7 @@ async def build_context(ask: Ask[GlobalOptions]) -> Context:
     return ask.add_context(context)
 
 
-async def answer(ask: Ask[GlobalOptions]) -> Draft:
+async def answer(ask: Ask[GlobalOptions]) -> Answer:
     """Answer about the whole: every report of a level is read, and the best points become the answer."""
     context = await build_context(ask)
     batches = [section for section in context.sections if section.passages]
@@ -152,17 +128,16 @@ async def answer(ask: Ask[GlobalOptions]) -> Draft:
 
 async def _selected_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
     """Return the reports that dynamic selection finds relevant, with the columns of `level_reports`."""
-    dynamic = ask.options.dynamic if isinstance(ask.options.dynamic, DynamicOptions) else DynamicOptions()
     tree = await ask.in_thread(report_tree, ask.reader, ask.scope)
-    descent, small = Descent(tree, dynamic), set(tree.filter(pl.col("size") <= _SMALL)["community"])
+    descent, small = Descent(tree, ask.options.community_level), set(tree.filter(pl.col("size") <= _SMALL)["community"])
     while descent.due:
         rows = await ask.in_thread(report_rows, ask.reader, [descent.report[c] for c in descent.due])
-        texts = rows["summary" if dynamic.use_summary else "full_content"].fill_null("")
+        texts = rows["summary" if ask.options.use_community_summary else "full_content"].fill_null("")
         by_rule, by_model = dict[int, str](), dict[int, str]()
         for community, text in zip(descent.due, texts, strict=True):
             (by_rule if community in small else by_model)[community] = text
         ratings = await ask.in_thread(lambda few: {c: rate(ask.text, t) for c, t in few.items()}, by_rule)
-        ratings |= await _ratings(ask, by_model, dynamic, all_may_fail=bool(descent.ratings or ratings))
+        ratings |= await _ratings(ask, by_model, all_may_fail=bool(descent.ratings or ratings))
         descent.add(ratings)
     ask.trace.notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
     rows = await ask.in_thread(report_rows, ask.reader, [descent.report[c] for c in sorted(descent.chosen)])
@@ -174,9 +149,7 @@ async def _selected_reports(ask: Ask[GlobalOptions]) -> pl.DataFrame:
     )
 
 
-async def _ratings(
-    ask: Ask[GlobalOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
-) -> dict[int, float]:
+async def _ratings(ask: Ask[GlobalOptions], reports: dict[int, str], all_may_fail: bool) -> dict[int, float]:
     """Return the ratings by the model, by community; several reports share a request.
 
     A report whose rating failed is read: it may be relevant.
@@ -192,7 +165,7 @@ async def _ratings(
     parts = packed([max(size, least) for size in sizes], _RATED_TOKENS) if reports else []
     groups = [[list(reports)[place] for place in part] for part in parts]
     calls = [(f"the ratings of {len(group)} communities", rated(group)) for group in groups]
-    ratings = dict.fromkeys(reports, options.threshold)
+    ratings = dict.fromkeys(reports, _RELEVANT)
     for group, answers in zip(groups, await ask.gather("rating", calls, all_may_fail), strict=True):
         for community, rating in zip(group, [] if isinstance(answers, Exception) else answers, strict=False):
             if rating is None:
@@ -202,6 +175,8 @@ async def _ratings(
     return ratings
 
 
+_RELEVANT = 1.0
+"""Minimum rating, 0 to 5, from which a report is read and the communities below it are rated."""
 _RATED_TOKENS, _RATED_TOGETHER = 8_000, 10
 """Maximum tokens and number of the reports that are rated in one request."""
 _SMALL = 2

@@ -17,9 +17,9 @@ from graphrag_assets.extras.lazy.search import LazyOptions
 from graphrag_assets.extras.planned import PlannedOptions, plan
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.query import local, query_models
-from graphrag_assets.query.ask import AnswerMethodName, Ask, Embedder, MethodName, Models
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.basic import BasicOptions
-from graphrag_assets.query.choice import SEARCH_METHODS, AskOptions, SearchMethod, answer_by_kind
+from graphrag_assets.query.choice import answer_by_kind
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.drift import DriftOptions
@@ -27,17 +27,16 @@ from graphrag_assets.query.fetch import level_reports
 from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.local import LocalSearchOptions
-from graphrag_assets.query.option_types import options_of, takes
+from graphrag_assets.query.methods import METHODS, SEARCH_METHODS, AnswerMethodName, MethodName, SearchMethod
+from graphrag_assets.query.options import CommonOptions, QuestionOptions, options_of, takes
 from graphrag_assets.query.passages import RetrieveOptions, retrieve
+from graphrag_assets.query.query_models import Embedder, Models
 from graphrag_assets.query.question import MAX_QUESTION_CHARACTERS, Question
-from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.question_task import AnswerStream, QuestionTask
-from graphrag_assets.query.respond import as_answer
 from graphrag_assets.query.results import Answer
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import CurrentPublication
 
-METHODS = tuple(SEARCH_METHODS)
 _QUESTIONS_BEFORE = 6  # that the next questions are looked for with, the newest
 Result = TypeVar("Result")
 
@@ -173,13 +172,13 @@ class GraphRAG:
         """`planned` for asynchronous callers."""
         return await self._answer("planned", question, options).result()
 
-    @takes(AskOptions)
-    def ask(self, question: str, options: AskOptions) -> Answer:
+    @takes(CommonOptions)
+    def ask(self, question: str, options: CommonOptions) -> Answer:
         """Return an answer by the method that suits the kind of the question; `Answer.choice` says which, and why."""
         return self._answer("ask", question, options).wait()
 
-    @takes(AskOptions)
-    async def aask(self, question: str, options: AskOptions) -> Answer:
+    @takes(CommonOptions)
+    async def aask(self, question: str, options: CommonOptions) -> Answer:
         """`ask` for asynchronous callers."""
         return await self._answer("ask", question, options).result()
 
@@ -308,15 +307,15 @@ class GraphRAG:
         return QuestionTask(method, steps, text, options, self.index, self.models, self._running)
 
     def _answer(self, method: str, question: str, options: CommonOptions) -> QuestionTask[Answer]:
-        draft = answer_by_kind if method == "ask" else SEARCH_METHODS[method].answer
+        answer = answer_by_kind if method == "ask" else _search_method(method, METHODS).answer
 
         async def steps(ask: Ask[Any]) -> Answer:
-            return replace(await as_answer(ask, await draft(ask)), question=question)
+            return replace(await answer(ask), question=question)
 
         return self._task(method, steps, question, options)
 
     def _named_answer(self, method: str, question: str, options: Mapping[str, object]) -> QuestionTask[Answer]:
-        kind = AskOptions if method == "ask" else _search_method(method, (*METHODS, "ask")).options
+        kind = CommonOptions if method == "ask" else _search_method(method, (*METHODS, "ask")).options
         return self._answer(method, question, options_of(kind, **options))
 
     def _context(self, method: str, question: str, options: Mapping[str, object]) -> QuestionTask[Context]:

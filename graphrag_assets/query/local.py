@@ -10,19 +10,17 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import fetch
-from graphrag_assets.query import option_types as types
-from graphrag_assets.query.ask import Ask, link_question
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Layout, columns, fill, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
-from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.option_types import Options
+from graphrag_assets.query.options import CommonOptions, Count, OptionalCount, Options, PositiveCount, Share, Texts
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
 from graphrag_assets.query.respond import respond
-from graphrag_assets.query.results import Draft
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import CANDIDATES, find_texts, fuse, rarity_of, scaled, terms_of
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import UNKNOWN, stems
 from graphrag_assets.text.words import fold, search_words, sentences
@@ -50,18 +48,18 @@ class LocalOptions(Options):
         include_covariates: add a section of claims: those that no text unit of the context states.
     """
 
-    read_all_tokens: types.Count = 4_000
-    text_unit_prop: types.Share = 0.7
-    community_prop: types.Share = 0.1
-    top_k_entities: types.Count = 10
-    top_k_relationships: types.Count = 10
-    max_context_tokens: types.PositiveCount = 6_000
-    hops: Annotated[int, Field(ge=1, le=4, description="a whole number from 1 to 4")] = 1
-    include_entity_names: types.Texts = ()
-    exclude_entity_names: types.Texts = ()
-    use_community_summary: types.Flag = False
-    community_level: types.OptionalCount = None
-    include_covariates: types.Flag = True
+    read_all_tokens: Count = 4_000
+    text_unit_prop: Share = 0.7
+    community_prop: Share = 0.1
+    top_k_entities: Count = 10
+    top_k_relationships: Count = 10
+    max_context_tokens: PositiveCount = 6_000
+    hops: Annotated[int, Field(ge=1, le=4)] = 1
+    include_entity_names: Texts = ()
+    exclude_entity_names: Texts = ()
+    use_community_summary: bool = False
+    community_level: OptionalCount = None
+    include_covariates: bool = True
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
@@ -74,20 +72,19 @@ class LocalOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
+class LocalSearchOptions(CommonOptions, LocalOptions):
     """All options of `rag.local`."""
 
-    max_context_tokens: types.PositiveCount = 6_000
+    max_context_tokens: PositiveCount = 6_000
 
 
 async def build_context(ask: Ask[LocalSearchOptions]) -> Context:
     """Return the context of a local search."""
-    ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
     return ask.add_context(await ask.in_thread(local_context, ask.reader, ask.question, ask.options, ask.scope))
 
 
-async def answer(ask: Ask[LocalSearchOptions]) -> Draft:
+async def answer(ask: Ask[LocalSearchOptions]) -> Answer:
     """Return an answer about particular things: from their part of the graph and the text that names them."""
     return await respond(ask, await build_context(ask))
 

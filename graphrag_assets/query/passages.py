@@ -23,11 +23,10 @@ from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.citations import place_of
 from graphrag_assets.query.entities import named_things
 from graphrag_assets.query.fetch import entity_rows
-from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.option_types import PositiveCount
+from graphrag_assets.query.options import PositiveCount, QuestionOptions
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.retrieval import FoundTexts, Scores, with_preference
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
 DAMPING = 0.7

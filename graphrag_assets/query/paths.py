@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from graphrag_assets.query.fetch import edges_of, relationship_rows
-from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_EXPANDED = 200

@@ -5,13 +5,13 @@ Clients of providers are imported only if a setting needs them.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from graphrag_assets import embedded
 from graphrag_assets.contracts.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
-from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.settings import ONNX, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
@@ -32,48 +32,46 @@ def answerer(settings: Settings, reader: Reader, chat_model: str | None = None) 
     return chat_answerer(settings, profile)
 
 
-def embedder(settings: Settings, index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return a function that embeds questions to an index that was embedded with `index_model`, for synchronous code.
-
-    Raises:
-        QueryError: the settings name another model; its vectors cannot be compared with the index's.
-    """
-    if here := _in_process(index_model):
-        return here
-    _check_comparable(settings, index_model)
-    return lambda texts: wait_for(embed(settings, index_model, texts))[0]
+Embedder = Callable[[Sequence[str]], "np.ndarray | Sequence[Sequence[float]]"]
+"""A function that embeds questions as the texts of the index are embedded: one vector of each."""
 
 
-async def embed(settings: Settings, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-    """Return the vectors of questions to an index that was embedded with `index_model`, and their cost. Raises
-    QueryError.
-    """
-    if here := _in_process(index_model):
-        return await asyncio.to_thread(here, list(texts)), Usage()
-    _check_comparable(settings, index_model)
-    from graphrag_assets.llm.backend import embedding_model
+@dataclass(frozen=True)
+class Models:
+    """The models of a `GraphRAG`: `answerer` writes answers, `rater` rates reports for them."""
 
-    model = embedding_model(settings)
-    vectors = await model.embed(texts, task="embed_question")
-    used = model.usage.total
-    return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
+    settings: Settings
+    answerer: Answerer
+    rater: Answerer
+    embedder: Embedder | None = None
+
+    async def embed(self, index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+        """Return the vectors of questions, by the embedder that was given or else by the model of the settings.
+
+        Raises:
+            QueryError: the settings name another model than that of the index: vectors cannot be compared.
+        """
+        if self.embedder is not None:
+            return np.asarray(await asyncio.to_thread(self.embedder, texts), np.float32), Usage()
+        if index_model.startswith(ONNX):
+            return await asyncio.to_thread(_embed_here, index_model, texts), Usage()
+        if self.settings.embedding_name != index_model:
+            name, other_parameters, _ = index_model.partition("#")
+            parameters = (
+                " with the same parameters under embedding in GRAPHRAG_MODEL_PARAMETERS" if other_parameters else ""
+            )
+            raise QueryError(
+                f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
+                f"{self.settings.embedding_name or 'not set'}. Their vectors cannot be compared: set it to "
+                f"{name}{parameters}, or index again with the current one."
+            )
+        from graphrag_assets.llm.backend import embedding_model
+
+        model = embedding_model(self.settings)
+        vectors = await model.embed(texts, task="embed_question")
+        used = model.usage.total
+        return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
 
 
-def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
-    """Return the function that embeds without a provider; None for a provider's model."""
-    if not index_model.startswith(ONNX):
-        return None
-    return lambda texts: embedded.encoder_of_index(index_model).embed_questions(texts)
-
-
-def _check_comparable(settings: Settings, index_model: str) -> None:
-    if settings.embedding_name != index_model:
-        name, other_parameters, _ = index_model.partition("#")
-        parameters = (
-            " with the same parameters under embedding in GRAPHRAG_MODEL_PARAMETERS" if other_parameters else ""
-        )
-        raise QueryError(
-            f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
-            f"{settings.embedding_name or 'not set'}. Their vectors cannot be compared: set it to {name}{parameters}, "
-            "or index again with the current one."
-        )
+def _embed_here(index_model: str, texts: Sequence[str]) -> np.ndarray:
+    return embedded.encoder_of_index(index_model).embed_questions(list(texts))

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphrag_assets.errors import InvalidOption
-from graphrag_assets.query.filters import Scope
-from graphrag_assets.query.query_models import embedder
+from graphrag_assets.query.scope import Scope
 from graphrag_assets.runtime.interruption import raise_if_canceled
-from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import STOP_WORDS, stems
 from graphrag_assets.text.words import UNSPACED, fold, name_key, search_words_of, spell_out, title_key
@@ -27,20 +25,20 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 MAX_QUESTION_CHARACTERS = 32_000  # about 8,000 tokens; words that are not in the index take longest, 5 s so many
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Question:
     """A question with what searches derive from it, each computed once: its terms, its vector and its names.
 
-    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `terms`: by published
-    file, each with the place of its word. `names`: those of entities (key, number of the entity) by published file and
-    scope.
+    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `vector`: None until
+    it is embedded. `terms`: by published file, each with the place of its word. `names`: those of entities (key, number
+    of the entity) by published file and scope.
     """
 
     text: str
     vector_text: str | None = None
-    terms: dict[Path, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    names: dict[tuple[Path, Scope], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _vectors: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
+    vector: np.ndarray | None = field(default=None, init=False, repr=False)
+    terms: dict[Path, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False)
+    names: dict[tuple[Path, Scope], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -64,24 +62,6 @@ class Question:
     def words(self) -> list[str]:
         """The distinct words, normalized as for searches."""
         return search_words_of(self.text)
-
-    @property
-    def embedded_text(self) -> str:
-        """The text to embed."""
-        return self.vector_text or self.text
-
-    def remember(self, model: str, vector: np.ndarray) -> None:
-        """Store the embedding by a model, which `vector` then returns."""
-        self._vectors[model] = vector
-
-    def vector(self, model: str) -> np.ndarray:
-        """Return the embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError.
-
-        A search remembers it before; otherwise it is that by the model of the environment's settings.
-        """
-        if model not in self._vectors:
-            self._vectors[model] = np.asarray(embedder(Settings.load(), model)([self.embedded_text])[0])
-        return self._vectors[model]
 
     @cached_property
     def title_keys(self) -> dict[str, list[tuple[int, int]]]:

@@ -9,9 +9,9 @@ from graphrag_assets.errors import QueryError, QueryTimeout
 from graphrag_assets.llm.event_loop import is_current, submit
 from graphrag_assets.query.ask import Ask, Models, Trace, rewrite_question
 from graphrag_assets.query.citations import Citation, given_by, references, resolve
-from graphrag_assets.query.filters import scope_of
-from graphrag_assets.query.question_options import QuestionOptions
+from graphrag_assets.query.options import QuestionOptions
 from graphrag_assets.query.results import Answer, Failure
+from graphrag_assets.query.scope import scope_of
 from graphrag_assets.runtime.interruption import Cancellation
 from graphrag_assets.runtime.tracing import span
 from graphrag_assets.store.publication_reader import CurrentPublication

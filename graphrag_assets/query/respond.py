@@ -10,11 +10,11 @@ from graphrag_assets.contracts.answering import Evidence, Mapped, Pieces, Point,
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
 from graphrag_assets.query.context import Context, Section, cited_frames
-from graphrag_assets.query.results import Answer, Draft
+from graphrag_assets.query.results import Answer
 
 
-async def respond(ask: Ask[Any], context: Context) -> Draft:
-    """One answer from one context."""
+async def respond(ask: Ask[Any], context: Context) -> Answer:
+    """Return one answer from one context."""
     citable, answerer = given_by(context.evidence.passages), ask.models.answerer
     text = await _written(
         ask,
@@ -23,7 +23,7 @@ async def respond(ask: Ask[Any], context: Context) -> Draft:
         lambda: answerer.arespond(ask.text, context.evidence, ask.form),
         lambda: answerer.stream_response(ask.text, context.evidence, ask.form),
     )
-    return Draft(text, context.sections, citable)
+    return await answer_of(ask, text, context.sections, citable)
 
 
 async def reduce(
@@ -33,8 +33,8 @@ async def reduce(
     sections: Sequence[Section],
     drift: bool = False,
     category: str = "reduce",
-) -> Draft:
-    """One answer from the best points within `max_tokens`; only what these cite can be cited."""
+) -> Answer:
+    """Return one answer from the best points within `max_tokens`; only what these cite can be cited."""
     best, answerer = await asyncio.to_thread(best_points, points, max_tokens), ask.models.answerer
     citable = given_by(reference for point in best for reference in references(point.text))
     text = await _written(
@@ -44,7 +44,7 @@ async def reduce(
         lambda: answerer.areduce(ask.text, best, ask.form, drift),
         lambda: answerer.stream_reduction(ask.text, best, ask.form, drift),
     )
-    return Draft(text, sections, citable)
+    return await answer_of(ask, text, sections, citable)
 
 
 async def map_part(
@@ -82,32 +82,30 @@ async def map_parts(ask: Ask[Any], parts: Sequence[Section], what: str, ranked: 
     return [point for one in mapped if isinstance(one, Mapped) for point in one.points]
 
 
-async def as_answer(ask: Ask[Any], draft: Draft) -> Answer:
-    """Return the answer of a draft: with its note, its citations in their documents, and the rows that were read."""
-    if draft.note:
-        ask.show(f"\n\n{draft.note}")
-    return await asyncio.to_thread(_answer, ask, draft)
-
-
-def _answer(ask: Ask[Any], draft: Draft) -> Answer:
-    citations, lost = resolve(ask.reader, draft.text, draft.citable, ask.scope)
+async def answer_of(ask: Ask[Any], text: str, sections: Sequence[Section], citable: Given) -> Answer:
+    """Return a text as an answer: with its citations in their documents, and the rows of the sections."""
+    citations, lost = await asyncio.to_thread(resolve, ask.reader, text, citable, ask.scope)
     return Answer(
         method=ask.method,
         question=ask.text,
-        answer=f"{draft.text}\n\n{draft.note}" if draft.note else draft.text,
+        answer=text,
         citations=citations,
         unresolved=list(ask.trace.unresolved | dict.fromkeys(lost)),
-        context=cited_frames(draft.sections, given_by(references(draft.text))),
+        context=cited_frames(sections, given_by(references(text))),
         usage=ask.trace.usage,
         seconds=ask.trace.seconds,
         model=ask.models.answerer.model,
         publication=ask.reader.publication,
-        actions=list(draft.actions),
         errors=ask.trace.errors,
-        choice=draft.choice,
-        tests=draft.tests,
-        steps=draft.steps,
     )
+
+
+def with_note(ask: Ask[Any], answer: Answer, note: str) -> Answer:
+    """Return the answer with a last paragraph on the search, if there is one."""
+    if not note:
+        return answer
+    ask.show(f"\n\n{note}")
+    return replace(answer, answer=f"{answer.answer}\n\n{note}")
 
 
 async def _written(

@@ -1,15 +1,16 @@
 """The result of all searches, and its forms: text, Markdown, plain data."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
 import polars as pl
 
 from graphrag_assets.contracts.answering import Usage
-from graphrag_assets.query.citations import Citation, CitedRow, Given
-from graphrag_assets.query.context import Section, numbers_in_context
+from graphrag_assets.query.citations import Citation, CitedRow
+from graphrag_assets.query.context import numbers_in_context
+from graphrag_assets.query.options import Failure
 from graphrag_assets.runtime.outgoing import as_markdown, safe_markdown
 
 
@@ -31,15 +32,6 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A call that failed while others succeeded: the part of the search, what is missing, and the error."""
-
-    part: str
-    what: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
 class MethodChoice:
     """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose."""
 
@@ -55,28 +47,6 @@ class MethodChoice:
         return f"{self.method} search{f' ({options})' if options else ''}: {self.reason} (by {self.chosen_by})"
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What a method writes; `as_answer` makes the answer of it.
-
-    Attributes:
-        text: the answer with checked references.
-        sections: what was read for it.
-        citable: the rows that the text may cite.
-        note: a last paragraph on the search; no part of the answer.
-        actions, choice, tests, steps: as in `Answer`.
-    """
-
-    text: str
-    sections: Sequence[Section]
-    citable: Given
-    note: str = ""
-    actions: Sequence[Action] = ()
-    choice: MethodChoice | None = None
-    tests: pl.DataFrame | None = None
-    steps: pl.DataFrame | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Answer:
     """The answer to a question, with its evidence.
@@ -90,7 +60,7 @@ class Answer:
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
             `in_context` (the row was given to the answerer) and `cited`.
         usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, rewrite, test,
-            link, plan, step, choice. The seconds of concurrent calls are added up.
+            plan, step, choice. The seconds of concurrent calls are added up.
         seconds: from question to answer.
         actions: DRIFT's graph of steps.
         errors: calls that failed while others succeeded; their results are missing.

@@ -10,8 +10,8 @@ import numpy as np
 from graphrag_assets.embedded import periods
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.question import Question, question_terms, without_stop_words
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.iso_dates import MONTHS, first_day, last_day
 from graphrag_assets.text.words import search_words_of
@@ -105,8 +105,7 @@ def find_texts(
     whatever the scope; and by cosine similarity, if the index has vectors. One statement finds all.
 
     Raises:
-        QueryError: the index was embedded by a model other than that of the questions, or its vectors had another
-            length.
+        QueryError: the vectors of the index have another length than the question's.
     """
     parts, parameters = list[str](), dict[str, Any]()
     if by_words:
@@ -114,7 +113,7 @@ def find_texts(
         parts.append(_BY_WORDS.format(allowed=" OR ".join(allowed)))
         terms = [(_hashed(kind, term), word) for kind in kinds for term, word in terms_of(reader, question)]
         parameters |= {"terms": [term for term, _ in terms], "words": [word for _, word in terms]}
-    if by_vectors and reader.embedding and (vector := _vector(reader, question)).any():
+    if by_vectors and (vector := _vector(reader, question)) is not None and vector.any():
         parameters["vector"] = vector
         for kind in kinds:
             allowed_of_kind = scope.allows(_SEARCHED[kind], "number")
@@ -177,17 +176,17 @@ def rarity_of(reader: Reader, terms: Collection[str]) -> dict[str, float]:
     return {hashed[number]: rarity for number, rarity in rows.iter_rows()}
 
 
-def _vector(reader: Reader, question: Question) -> np.ndarray:
-    """Return the embedding of the question by the model of the index, and of the same length."""
-    assert reader.embedding is not None
+def _vector(reader: Reader, question: Question) -> np.ndarray | None:
+    """Return the embedding of the question, which must have the length of those of the index; None without one."""
+    if reader.embedding is None or question.vector is None:
+        return None
     model, dimensions = reader.embedding
-    vector = question.vector(model)
-    if len(vector) != dimensions:
+    if len(question.vector) != dimensions:
         raise QueryError(
-            f"The index has vectors of {dimensions} numbers, and {model} now gives {len(vector)}. Serve the model as "
-            "it was during indexing, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
+            f"The index has vectors of {dimensions} numbers, and {model} now gives {len(question.vector)}. Serve the "
+            "model as it was during indexing, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
         )
-    return vector
+    return question.vector
 
 
 def fuse(*rankings: Sequence[int], weights: Sequence[float] | None = None, k: int = FUSION_K) -> list[int]:

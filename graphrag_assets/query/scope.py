@@ -1,4 +1,7 @@
-"""Scopes: the rows of an index that a filter allows.
+"""Scopes: the rows of an index that a filter allows. Excluded rows contribute to nothing, not even to counts.
+
+What is hidden and what is absent are the same: a name is looked for only in what the rights allow, and a missing one is
+ignored.
 
 A filter on batches, documents or metadata allows text units. An entity or relationship is in the scope if one of them
 names it; it is shown as these text units alone describe it (`redaction`). A report is used only if all its sources are
@@ -8,12 +11,14 @@ that in the whole index.
 
 import contextlib
 import itertools
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import duckdb
 
+from graphrag_assets.query.options import Filter, Value, pairs_of
 from graphrag_assets.store.publication_reader import Reader
 
 _TABLE_NUMBERS = itertools.count(1)
@@ -206,3 +211,123 @@ class Scope:
 
 
 EVERYTHING = Scope()
+
+_LONGEST = 200
+_MAX_SCOPES = 16  # kept per publication; each has some bytes of memory per allowed row of the index
+
+
+def scope_of(reader: Reader, filter: Filter | None, rights: Filter | None = None) -> Scope:
+    """Return the rows that a filter allows within `rights`, and a line for each missing name; kept with the reader."""
+    filter, rights = filter or Filter(), rights or Filter()
+    if filter == rights == Filter():
+        return EVERYTHING
+    key = repr((filter, rights))  # not the filters: 1 and True would be the same key
+    if isinstance(scope := reader.scopes.get(key), Scope):
+        return scope
+    within, _ = _documents(reader, rights, None)
+    documents, missing = _documents(reader, filter, within)
+    texts = None if documents is None or _are_all(reader, documents) else sorted(documents)
+    entities = _of_types(reader, "entity", filter.entity_types, rights.entity_types, texts, missing)
+    relationships = _of_types(
+        reader, "relationship", filter.relationship_types, rights.relationship_types, texts, missing
+    )
+    scope = Scope(reader, texts, entities, relationships, missing)
+    while len(reader.scopes) >= _MAX_SCOPES:
+        reader.scopes.pop(next(iter(reader.scopes)), None)
+    reader.scopes[key] = scope
+    return scope
+
+
+def _of_types(
+    reader: Reader,
+    kind: str,
+    names: Sequence[str] | None,
+    rights: Sequence[str] | None,
+    texts: Sequence[str] | None,
+    missing: list[str],
+) -> Sequence[str] | None:
+    """Return the types of a kind that a filter allows within rights; None: all. Add lines on types that are missing."""
+
+    def count(types: Sequence[str] | None) -> int:
+        scope = Scope(reader, texts, types) if kind == "entity" else Scope(reader, texts, None, types)
+        return scope.count(kind)
+
+    allowed = names if rights is None else rights if names is None else [name for name in names if name in rights]
+    for name in names or ():
+        if name not in (allowed or ()) or not count([name]):
+            missing.append(_not_there(f"{kind} type", name))
+    return None if texts is None and count(allowed) == count(None) else allowed
+
+
+_VALUES = """
+unnest(CASE json_type(value) WHEN 'ARRAY' THEN json_extract(value, '$[*]') ELSE [value] END) ->> '$'
+"""
+
+
+def _documents(reader: Reader, filter: Filter, within: set[str] | None) -> tuple[set[str] | None, list[str]]:
+    """Return the ids that a filter allows of `within` (None: all documents), and lines on names that are not in it."""
+    # For each condition, what its names are called, its names, and SQL for those of a document.
+    conditions: list[tuple[str, Sequence[Value] | None, str, str]] = [
+        ("batch", filter.batches, "batch", ""),
+        ("document", filter.documents, "unnest([id, title, source])", ""),
+    ]
+    for key, values in pairs_of(filter.metadata) or ():
+        pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer allows any character in the key
+        conditions.append((f"metadata {key!r}:", values, _VALUES, pointer))
+    allowed, missing = within, list[str]()
+    for what, names, sql, pointer in conditions:
+        if names is not None:
+            ids = _ids_by_name(reader, sql, pointer, [_plain(name) for name in names], within)
+            missing += [_not_there(what, name) for name in names if _plain(name) not in ids]
+            met = set[str]().union(*ids.values())
+            allowed = met if allowed is None else allowed & met
+    if filter.since or filter.as_of:
+        dated, met = _ids_by_date(reader, filter)
+        if dated.isdisjoint(dated if within is None else within):
+            line = "The filter has a date, and no document there has one. Dates are read from front matter, columns, "
+            missing.append(f"{line}metadata and names of files; see GRAPHRAG_DATE_COLUMN.")
+        allowed = met if allowed is None else allowed & met
+    return allowed, missing
+
+
+def _ids_by_name(
+    reader: Reader, sql: str, pointer: str, names: Sequence[str], within: set[str] | None
+) -> dict[str, set[str]]:
+    """Return the ids of the documents of `within` that have each of the names; a name that none has is left out."""
+    values = "SELECT *, json_extract(raw_data, $pointer) AS value FROM documents"
+    rows = reader.rows(
+        f"SELECT name, id FROM (SELECT {sql} AS name, id FROM ({values})) "
+        "WHERE name IN (SELECT unnest($names::VARCHAR[]))",
+        {"pointer": pointer, "names": names},
+    )
+    ids = dict[str, set[str]]()
+    for name, id in rows.iter_rows():
+        if within is None or id in within:
+            ids.setdefault(name, set()).add(id)
+    return ids
+
+
+def _ids_by_date(reader: Reader, filter: Filter) -> tuple[set[str], set[str]]:
+    """Return the documents with a date, and those of them between the dates of the filter."""
+    rows = reader.rows(
+        "SELECT id, document_date BETWEEN coalesce($since, DATE '0001-01-01') AND coalesce($as_of, DATE '9999-12-31') "
+        "AS allowed FROM documents WHERE document_date IS NOT NULL",
+        {"since": filter.since, "as_of": filter.as_of},
+    )
+    return set(rows["id"]), set(rows.filter("allowed")["id"])
+
+
+def _are_all(reader: Reader, documents: set[str]) -> bool:
+    """Whether all text units, of which there are some, are of these documents."""
+    allowed = "document_id IN (SELECT unnest($documents::VARCHAR[]))"
+    query = f"SELECT count(*) > 0 AND count(*) = count(*) FILTER ({allowed}) FROM text_units"
+    return reader.numbers(query, {"documents": sorted(documents)}) == [True]
+
+
+def _not_there(what: str, name: Value) -> str:
+    return f"The filter names the {what[:_LONGEST]} {repr(name)[:_LONGEST]}, which is not there."
+
+
+def _plain(value: Value) -> str:
+    """Return a value as text: structured files rarely distinguish 1866 from "1866"."""
+    return value if isinstance(value, str) else json.dumps(value)

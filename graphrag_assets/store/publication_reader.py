@@ -55,7 +55,7 @@ class Reader:
     path: Path
     connection: duckdb.DuckDBPyConnection
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """Allowed rows per filter, cached by `query.filters`."""
+    """Allowed rows per filter, cached by `query.scope`."""
 
     def query(
         self, query: str, parameters: Mapping[str, Any] | None = None, tables: Mapping[str, pl.DataFrame] | None = None

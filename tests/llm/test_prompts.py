@@ -126,7 +126,7 @@ def test_the_folder_wins_over_the_profile_and_that_over_the_package(tmp_path: Pa
         assert ("You are a historian." in other) == ("profile" in given)
         step = prompts.render("answer_step", **values("answer_step"))[0]["content"]
         assert ("You are a historian." in step) == ("profile" in given)
-        names = prompts.render("link_question", **values("link_question"))[0]["content"]
+        names = prompts.render("plan_question", **values("plan_question"))[0]["content"]
         assert ("about this: Submarine telegraphy." in names) == ("profile" in given)
         assert "You are a historian." not in names
         given.pop(next(iter(given), ""), None)

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from graphrag_assets.cli.main import main
+from graphrag_assets.query import METHODS
 
 QUESTION = "Who commanded the Niagara?"
 HUDSON = "Captain William Hudson commanded the Niagara."
@@ -16,7 +17,7 @@ def query(index_file: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["query", *arguments, "--index", str(index_file)], env={"COLUMNS": "200"})
 
 
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "ask"])
+@pytest.mark.parametrize("method", [*METHODS, "ask"])
 def test_every_method_prints_its_answer_and_where_it_stands(index_file: Path, method: str) -> None:
     printed = query(index_file, method, QUESTION).output
     assert HUDSON in printed
@@ -44,8 +45,8 @@ def test_errors_are_one_line(index_file: Path) -> None:
     for arguments, said in (
         (("basic", QUESTION, "--level", "1"), "community_level"),
         (("local", QUESTION, "--dynamic"), "dynamic"),
-        (("local", QUESTION, "--hops", "9"), "from 1 to 4"),
-        (("drift", QUESTION, "--hops", "9"), "from 1 to 4"),
+        (("local", QUESTION, "--hops", "9"), "equal to 4"),
+        (("drift", QUESTION, "--hops", "9"), "equal to 4"),
         (("local", QUESTION, "--filter", "topic"), "KEY=VALUE"),
         (("local", QUESTION, "--history", __file__), "cannot be read as JSON"),
         (("local", " "), "empty"),

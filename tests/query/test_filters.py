@@ -23,10 +23,11 @@ from graphrag_assets.query.fetch import (
     report_tree,
     reports_about,
 )
-from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
+from graphrag_assets.query.options import Filter
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import search_texts, vector_scores
+from graphrag_assets.query.scope import EVERYTHING, scope_of
 from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader

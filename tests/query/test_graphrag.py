@@ -4,7 +4,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import duckdb
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, GraphRAG, answer_to_markdown
-from graphrag_assets.query.ask import MethodName
+from graphrag_assets.query.methods import SEARCH_METHODS
 from graphrag_assets.store.schema import PUBLISHED
 
 from .conftest import write_index
@@ -20,8 +20,14 @@ from .conftest import write_index
 HUDSON = "Captain William Hudson commanded the Niagara."
 
 
-def test_the_type_of_method_names_lists_every_method() -> None:
-    assert get_args(MethodName) == METHODS
+def test_every_search_method_has_its_name_its_twins_and_its_row_in_the_guide() -> None:
+    guide = (Path(__file__).parents[2] / "docs/query.md").read_text(encoding="utf-8")
+    assert tuple(SEARCH_METHODS) == METHODS
+    for name in METHODS:
+        method = "global_" if name == "global" else name
+        assert hasattr(GraphRAG, method)
+        assert hasattr(GraphRAG, f"a{name}")
+        assert f"\n| `rag.{method}` |" in guide
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -14,8 +14,8 @@ from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, Evidence, 
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, Filter, GraphRAG, answer_to_json, answer_to_markdown
-from graphrag_assets.query.filters import EVERYTHING, scope_of
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
+from graphrag_assets.query.scope import EVERYTHING, scope_of
 from graphrag_assets.store.publication_reader import CurrentPublication
 from tests.query.test_filters import DOCUMENTS, SECRETS, write
 from tests.word_vectors import embedded_question

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from graphrag_assets.query.filters import Filter, scope_of
+from graphrag_assets.query.options import Filter
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import word_scores
+from graphrag_assets.query.scope import scope_of
 from graphrag_assets.store.publication_reader import Reader
-from tests.word_vectors import MODEL, embed, embedded_question
+from tests.word_vectors import embed, embedded_question
 
 from .conftest import AGAMEMNON, ENTITIES, GOOCH, HUDSON, NIAGARA, PENGUIN, RELATIONSHIPS, VALENTIA
 
@@ -18,7 +19,7 @@ def matching(reader: Reader) -> np.ndarray:
     """How well each entity matches the question: by the cosine, or by its share of the best BM25."""
     if reader.embedding:
         vectors = embed([f"{title}:{text}" for title, text in ENTITIES])
-        return np.maximum(vectors @ QUESTION.vector(MODEL), 0)
+        return np.maximum(vectors @ QUESTION.vector, 0)
     scores = word_scores(reader, "entity", QUESTION, len(ENTITIES))
     return np.array([scores.get(number, 0.0) / max(scores.values()) for number in range(len(ENTITIES))])
 

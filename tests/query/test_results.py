@@ -41,11 +41,11 @@ def test_callbacks_are_told_of_calls_and_errors(index_file: Path, tmp_path: Path
         first = rag.local(QUESTION, callbacks=told)
         assert told.calls == [("response", first.usage["response"])]
         server.fail_next("400")
-        answer = asyncio.run(rag.alocal("Who was Hudson?", callbacks=later, linking="model"))
-        with pytest.raises(QueryError, match="must be an object of Callbacks or a subclass"):
+        answer = asyncio.run(rag.alocal("Who was he?", callbacks=later, history=[("user", QUESTION)]))
+        with pytest.raises(QueryError, match="instance of Callbacks"):
             rag.local(QUESTION, callbacks=print)
     assert later.errors == answer.errors
-    assert [failure.part for failure in later.errors] == ["link"]
+    assert [failure.part for failure in later.errors] == ["rewrite"]
     assert [category for category, _ in later.calls] == ["response"]
     assert isinstance(answer, Answer)
     assert answer.total_usage.calls == Usage(calls=1).calls

@@ -13,15 +13,16 @@ import pytest
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
+from graphrag_assets.query.options import Filter
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import Scores, fuse, search_texts, vector_scores, word_scores
+from graphrag_assets.query.scope import EVERYTHING, scope_of
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.text.languages import stem, stop_words
 from tests.search_tables import search_tables_of
-from tests.word_vectors import MODEL, embed, embedded_question
+from tests.word_vectors import embed, embedded_question
 
 from .conftest import (
     AGAMEMNON,
@@ -122,7 +123,7 @@ def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(rag: GraphR
 def test_vectors_rank_by_exact_cosine(vector_reader: Reader, limit: int, filtered: bool) -> None:
     question = embedded_question("What did the oil of the lamps cost?")
     matrix = embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
-    expected = np.argsort(-(matrix @ question.vector(MODEL)), kind="stable").tolist()
+    expected = np.argsort(-(matrix @ question.vector), kind="stable").tolist()
     assert expected[0] == 5
     allowed = [f"Document {document}" for document, _, _ in TEXT_UNITS][1:4]
     scope = scope_of(vector_reader, Filter(documents=allowed)) if filtered else EVERYTHING
@@ -132,7 +133,7 @@ def test_vectors_rank_by_exact_cosine(vector_reader: Reader, limit: int, filtere
 
 def test_a_model_that_gives_vectors_of_another_length_is_refused(vector_reader: Reader) -> None:
     question = embedded_question("the oil of the lamps")
-    question.remember(MODEL, np.ones(3, np.float32))
+    question.vector = np.ones(3, np.float32)
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
         ranked_by(vector_scores, vector_reader, "entity", question, 3)
 

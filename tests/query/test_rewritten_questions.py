@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import METHODS, GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, says, user_message
 
@@ -44,7 +44,7 @@ def messages(server: OpenAIServer) -> list[str]:
     return [user_message(request.body) for request in server.chats]
 
 
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "planned", "ask"])
+@pytest.mark.parametrize("method", [*METHODS, "ask"])
 def test_one_request_reads_the_conversation_and_all_others_the_rewritten_question(
     modeled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:

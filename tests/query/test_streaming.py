@@ -15,12 +15,11 @@ from graphrag_assets.contracts.answering import NO_ANSWER, Evidence, Reply
 from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import METHODS, GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modeled import chat_answerer, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
-METHODS = ("local", "global", "drift", "basic", "lazy", "planned", "ask")
 CITED = {
     "local": "Reports (0)",
     "ask": "Reports (0)",
@@ -68,7 +67,7 @@ def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "ask"])
 def test_a_models_answer_comes_in_pieces_that_make_the_answer(modeled: GraphRAG, server, method: str) -> None:
     stream = modeled.stream(method, QUESTION)
     pieces = list(stream)
@@ -142,7 +141,7 @@ def test_abandoned_stream_ends_by_itself(modeled: GraphRAG, server: OpenAIServer
     _until(lambda: not _searches())
 
 
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "planned"])
+@pytest.mark.parametrize("method", METHODS)
 def test_timeout_reports_progress_and_leaves_nothing_running(
     modeled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:

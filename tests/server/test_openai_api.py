@@ -6,6 +6,7 @@ import re
 import openai
 import pytest
 
+from graphrag_assets.query import METHODS
 from tests.server.conftest import QUESTION
 from tests.test_docs import blocks
 
@@ -70,9 +71,7 @@ def test_earlier_turns_and_filters_are_read(client):
 
 
 def test_unknown_model_and_missing_question_are_refused(client):
-    assert {f"graphrag-{name}" for name in ("ask", "local", "global", "drift", "basic", "lazy", "planned")} == {
-        model.id for model in client.models.list()
-    }
+    assert {f"graphrag-{name}" for name in (*METHODS, "ask")} == {model.id for model in client.models.list()}
     with pytest.raises(openai.BadRequestError, match="graphrag-global"):
         client.chat.completions.create(model="gpt-4.1", messages=ASKED)
     with pytest.raises(openai.BadRequestError, match="no question"):

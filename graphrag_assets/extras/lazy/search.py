@@ -22,16 +22,15 @@ from graphrag_assets.extras.lazy.exploration import (
     neighbors_of,
     tests_frame,
 )
-from graphrag_assets.query.ask import Ask, link_question
+from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.fetch import entity_rows, sources
 from graphrag_assets.query.local import SOURCES
-from graphrag_assets.query.option_types import Count, PositiveCount
+from graphrag_assets.query.options import CommonOptions, Count, PositiveCount
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.question_options import CommonOptions, LinkingOptions
-from graphrag_assets.query.respond import map_parts, reduce, respond
-from graphrag_assets.query.results import Draft
+from graphrag_assets.query.respond import answer_of, map_parts, reduce, respond
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import fuse, rarity_of, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens, fold, sentence_lines, sentences
@@ -43,7 +42,7 @@ _HEADING_TOKENS = 16  # at least
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyOptions(CommonOptions, LinkingOptions):
+class LazyOptions(CommonOptions):
     """All options of `rag.lazy`.
 
     Args:
@@ -87,25 +86,25 @@ async def _tested(ask: Ask[LazyOptions]) -> tuple[Context, pl.DataFrame]:
     return ask.add_context(Context("lazy", ask.text, tuple(sections))), tests
 
 
-async def answer(ask: Ask[LazyOptions]) -> Draft:
+async def answer(ask: Ask[LazyOptions]) -> Answer:
     """Return an answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
     context, tests = await _tested(ask)
     groups = [section for section in context.sections if section.passages]
     if groups:
         points = await map_parts(ask, groups, "the relevant text units")
-        draft = await reduce(ask, points, ask.options.max_reduce_tokens, context.sections)
+        answered = await reduce(ask, points, ask.options.max_reduce_tokens, context.sections)
     else:
-        draft = await _nothing_found(ask, context, tests)
-    return replace(draft, tests=tests)
+        answered = await _nothing_found(ask, context, tests)
+    return replace(answered, tests=tests)
 
 
-async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.DataFrame) -> Draft:
+async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.DataFrame) -> Answer:
     """Return the answer that there is none; by an answerer without a model, the passages that come closest."""
     tested = tests.drop_nulls("relevant")["human_readable_id"].to_list()
     if ask.models.answerer.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
         ask.show(text)
-        return Draft(text, context.sections, {})
+        return await answer_of(ask, text, context.sections, {})
 
     def closest() -> Section:
         texts = sources(ask.reader, tested, ask.scope)
@@ -116,7 +115,6 @@ async def _nothing_found(ask: Ask[LazyOptions], context: Context, tests: pl.Data
 
 async def _sub_questions(ask: Ask[LazyOptions]) -> Sequence[str]:
     """Return the questions that the question consists of, in the words of the index."""
-    ask.question = await link_question(ask, ask.text, ask.question)
     await ask.embed(ask.question)
     if not ask.options.subqueries:
         return ()

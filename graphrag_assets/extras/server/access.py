@@ -13,7 +13,7 @@ from mcp.server.auth.provider import AccessToken
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
 
 from graphrag_assets.errors import QueryError, SettingsError
-from graphrag_assets.query.filters import Filter
+from graphrag_assets.query.options import Filter
 from graphrag_assets.runtime.outgoing import keep_secret
 
 _MIN_CHARACTERS = 16

@@ -32,6 +32,7 @@ from graphrag_assets.extras.server.http import (
 )
 from graphrag_assets.extras.server.searches import Ask, Searches
 from graphrag_assets.query import AnswerStream
+from graphrag_assets.query.methods import SEARCH_METHODS
 
 _STATIC = files("graphrag_assets.extras.server") / "static"
 _PASSAGE = Template((_STATIC / "passage.html").read_text(encoding="utf-8"))
@@ -126,7 +127,8 @@ def _chat_page() -> tuple[str, str]:
     script, style, page = (
         _STATIC.joinpath(name).read_text(encoding="utf-8") for name in ("chat.js", "chat.css", "chat.html")
     )
-    page = page.replace("/*style*/", style).replace("/*script*/", script)
+    methods = (f'<option value="{name}">{name}: {method.use}</option>' for name, method in SEARCH_METHODS.items())
+    page = page.replace("/*style*/", style).replace("/*script*/", script).replace("<!--methods-->", "".join(methods))
     hashes = (f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in (script, style))
     policy = (
         "default-src 'none'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; "

@@ -11,9 +11,9 @@ from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
 from graphrag_assets.query import Answer, AnswerMethodName, Callbacks, Citation, Failure, GraphRAG
-from graphrag_assets.query.filters import Filter, scope_of
+from graphrag_assets.query.options import Filter
 from graphrag_assets.query.question_task import AnswerStream
-from graphrag_assets.query.scope import Scope
+from graphrag_assets.query.scope import Scope, scope_of
 from graphrag_assets.store.publication_reader import Reader
 
 Result = TypeVar("Result")

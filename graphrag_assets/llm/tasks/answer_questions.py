@@ -15,7 +15,6 @@ from graphrag_assets.contracts.answering import (
     Evidence,
     Finding,
     FollowUp,
-    Linked,
     Mapped,
     Passage,
     Pieces,
@@ -37,7 +36,6 @@ from graphrag_assets.llm.tasks import question_forms as tasks
 from graphrag_assets.llm.tasks.verdicts import ratings_of, relevance_of
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
-_MAX_LINKS = 10  # of each list
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,6 @@ class ChatAnswerer(Answerer):
         started = time.perf_counter()
         ratings, usage = await ratings_of(self._model, question, reports)
         return ratings, replace(usage, seconds=time.perf_counter() - started)
-
-    async def alink(self, question: str) -> Linked:
-        """Return names that the question means, and keywords for particulars and for themes, after LightRAG (2024)."""
-        links, usage = await ask_model(self._model, tasks.LINK_QUESTION, question=question)
-        return Linked(_distinct(links.names), _distinct(links.low_level), _distinct(links.high_level), usage)
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
@@ -226,7 +219,3 @@ def _follow_ups(scored: Sequence[tasks.ScoredQuestion], limit: int) -> tuple[Fol
     scores = {q.question: MIDDLE_SCORE if q.score is None else q.score for q in reversed(scored) if q.question}
     follow_ups = (FollowUp(question, score) for question, score in scores.items())
     return tuple(sorted(follow_ups, key=lambda f: (-f.score, f.question))[:limit])
-
-
-def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))[:_MAX_LINKS]

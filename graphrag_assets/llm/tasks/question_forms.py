@@ -1,4 +1,4 @@
-"""The tasks of answering questions, and their forms: points, further questions, kinds, links, plans, values."""
+"""The tasks of answering questions, and their forms: points, further questions, kinds, plans, values."""
 
 import functools
 from typing import Annotated, ClassVar
@@ -61,17 +61,6 @@ def question_kind_of(kinds: tuple[str, ...]) -> type[QuestionKind]:
     return create_model("QuestionKind", __base__=QuestionKind, kind=(kind, ""))
 
 
-class QuestionLinks(RecordsForm):
-    other_names: ClassVar = {
-        "entities": "names",
-        "low_level_keywords": "low_level",
-        "high_level_keywords": "high_level",
-    }
-    names: Salvaged[Text] = Field(default_factory=list)
-    low_level: Salvaged[Text] = Field(default_factory=list)
-    high_level: Salvaged[Text] = Field(default_factory=list)
-
-
 class PlannedStep(Form):
     other_names: ClassVar = {"name": "variable", "query": "question"}
     variable: Text
@@ -126,7 +115,6 @@ QUESTIONS = Task("question_generation", Questions, _DATA, "count", "history lang
 SUB_QUESTIONS = Task(
     "sub_questions", SubQuestions, {"concepts": "data"}, "question count", "history", "domain written_in"
 )
-LINK_QUESTION = Task("link_question", QuestionLinks, {}, "question", profile="domain written_in")
 PLAN_QUESTION = Task("plan_question", PlannedSteps, {}, "question max_steps", profile="domain written_in")
 ANSWER_STEP = Task("answer_step", StepValues, _DATA, "question main_question", profile=_TUNED)
 QUESTION_KIND = Task("question_kind", QuestionKind, {}, "question kinds")

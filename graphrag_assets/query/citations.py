@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-import polars as pl
-
 from graphrag_assets.contracts.answering import Passage
-from graphrag_assets.query.fetch import entity_rows, relationship_rows
 from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.references import BLOCK, Checked, Given, places_cited_in
@@ -210,12 +207,12 @@ _CITED = {
     "Entities": """
         SELECT human_readable_id AS number, id, title, text_unit, NULL AS quote,
                row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
-        FROM entities LEFT JOIN search.entity_text_units ON entity = human_readable_id
+        FROM {entities} LEFT JOIN search.entity_text_units ON entity = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Relationships": """
         SELECT human_readable_id AS number, id, source || ' – ' || target AS title, text_unit, NULL AS quote,
                row_number() OVER (PARTITION BY relationship ORDER BY text_unit) AS place
-        FROM relationships LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
+        FROM {relationships} LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Claims": """
         SELECT human_readable_id AS number, id, description AS title, text_unit_number AS text_unit,
@@ -239,9 +236,10 @@ def _passages(
     numbers = {table: rows for table, rows in numbers.items() if rows}
     if not numbers:
         return {}
+    shown = {"entities": scope.entities, "relationships": scope.relationships}  # with the titles that contexts show
     tables = " UNION ALL ".join(
         f"SELECT '{table}' AS cited_table, number, id, title, text_unit, quote, place "
-        f"FROM ({_CITED[table].replace('$numbers', f'${table}')})"
+        f"FROM ({_CITED[table].format(**shown).replace('$numbers', f'${table}')})"
         for table in numbers
     )
     rows = reader.rows(
@@ -261,16 +259,6 @@ def _passages(
     passages: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in rows.to_dicts():
         passages.setdefault((row["cited_table"], row["number"]), []).append(row)
-    if not scope.is_everything:  # the titles of entities and relationships are those that contexts show
-        pairs = pl.DataFrame({"human_readable_id": numbers.get("Relationships", [])}, {"human_readable_id": pl.Int64})
-        frames = {
-            "Entities": entity_rows(reader, numbers.get("Entities", []), scope),
-            "Relationships": relationship_rows(reader, pairs, scope),
-        }
-        for table, frame in frames.items():
-            titles = dict(frame.select("human_readable_id", "title").iter_rows())
-            for row in (row for number in numbers.get(table, []) for row in passages.get((table, number), [])):
-                row["title"] = titles.get(row["number"], "")
     return passages
 
 

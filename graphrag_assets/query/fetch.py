@@ -1,6 +1,6 @@
 """Fetches the rows of contexts by number: text units, entities, relationships, claims, reports.
 
-With a scope, rows outside it are left out, and the others are redacted (`filters.redaction`).
+With a scope, rows outside it are left out, and the others are as it describes them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.redaction import redact_entities, redact_relationships, with_times
 from graphrag_assets.query.retrieval import fuse, search_texts
 from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
@@ -66,20 +65,14 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Return the entities in the order given: human_readable_id, id, title, type, description, degree, frequency."""
-    degree = "degree"
-    if not scope.is_everything:
-        neighbors = f"FROM {scope.edges} WHERE entity = human_readable_id AND neighbor <> entity"
-        degree = f"(SELECT count(DISTINCT neighbor) {neighbors})"
     frame = reader.rows(
         f"""
-        SELECT human_readable_id, id, title, type, description, {degree} AS degree, frequency, line_tokens,
-               {scope.allows("entity_text", "human_readable_id")} AS is_whole
-        FROM entities WHERE human_readable_id IN (SELECT unnest($entities::INT[]))
-          AND {scope.allows("entity", "human_readable_id")}
+        SELECT human_readable_id, id, title, type, description, degree, frequency, line_tokens
+        FROM {scope.entities} WHERE human_readable_id IN (SELECT unnest($entities::INT[]))
         """,
         {"entities": entities},
     )
-    return redact_entities(scope, reader, in_order(frame, entities))
+    return in_order(frame, entities)
 
 
 def relationships_around(
@@ -122,8 +115,7 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
 
     Returns:
         human_readable_id, id, source, target, type, description, weight, predicates, over, title, and the other
-        columns. `predicates`: all types of a pair, with direction and date, where there are several or one is
-        superseded; else the type. `over`: whether all are superseded.
+        columns; see `Scope.relationships`.
     """
     numbers = chosen["human_readable_id"].to_list()
     query = "SELECT unnest($numbers::INT[]) AS number, generate_subscripts($numbers::INT[], 1) AS place"
@@ -133,24 +125,14 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
 
 def _relationships(reader: Reader, chosen: str, parameters: Mapping[str, object], scope: Scope) -> pl.DataFrame:
     """Return the relationships that the query `chosen` gives: number, place and other columns."""
-    weight = "weight"
-    if scope.limits_text:
-        weight = f"(SELECT any_value(weight) FROM {scope.edges} WHERE relationship = human_readable_id)"
-    rows = reader.rows(
+    return reader.rows(
         f"""
-        SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
-               round({weight}, 2) AS weight, line_tokens,
-               {scope.allows("relationship_text", "human_readable_id")} AS is_whole,
-               {scope.allows("entity_text", "source_number")} AS source_is_whole,
-               {scope.allows("entity_text", "target_number")} AS target_is_whole,
-               coalesce(nullif(relations, ''), type) AS predicates, valid_until IS NOT NULL AS over,
-               c.* EXCLUDE (number, place)
-        FROM ({chosen}) c JOIN relationships ON human_readable_id = c.number ORDER BY c.place
+        SELECT human_readable_id, id, source, target, type, description, round(weight, 2) AS weight, line_tokens,
+               predicates, over, c.* EXCLUDE (number, place), source || ' – ' || target AS title
+        FROM ({chosen}) c JOIN {scope.relationships} ON human_readable_id = c.number ORDER BY c.place
         """,
         parameters,
     )
-    rows = redact_relationships(scope, reader, rows)
-    return rows.drop("source_number", "target_number").with_columns(title=pl.format("{} – {}", "source", "target"))
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -207,19 +189,18 @@ def _claims(reader: Reader, condition: str, entities: list[int], units: list[int
                CASE WHEN coalesce(s.title = c.subject_id, true) AND coalesce(o.title = c.object_id, true)
                     THEN c.line_tokens END AS line_tokens,  -- null: counted when it is needed
                c.text_unit_number, c.document_id, d.title AS document,
-               CASE WHEN superseded_by IS NOT NULL THEN valid_until END AS until, d.document_date
-        FROM chosen JOIN covariates c ON c.human_readable_id = number LEFT JOIN documents d ON d.id = c.document_id
+               c.until, d.document_date
+        FROM chosen JOIN {scope.claims} c ON c.human_readable_id = number LEFT JOIN documents d ON d.id = c.document_id
         LEFT JOIN entities s ON $titles AND s.human_readable_id = c.subject_number
         LEFT JOIN entities o ON $titles AND o.human_readable_id = c.object_number
         ORDER BY unit_place NULLS LAST, entity_place, number
         """,
         {"entities": entities, "units": units, "titles": not scope.limits_text},
     )
-    timed = with_times(scope, reader, claims)
     interval = pl.when(pl.col("end_date").ne_missing(pl.col("start_date"))).then("end_date")
     end = pl.coalesce(pl.col("until").cast(pl.String), interval)
     unsaid = end.is_not_null() & ~pl.col("description").str.contains(end.str.head(4), literal=True)
-    return timed.with_columns(
+    return claims.with_columns(
         state=pl.concat_str("status", pl.format(" until {}", "until"), ignore_nulls=True),
         description=pl.when(unsaid).then(pl.format("{} (until {})", "description", end)).otherwise("description"),
         line_tokens=pl.when(~unsaid).then("line_tokens"),  # null: counted when it is needed

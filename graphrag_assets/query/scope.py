@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from graphrag_assets.query.options import Filter, Value, pairs_of
+from graphrag_assets.query.redaction import entities_in, relationships_in, times_in
 from graphrag_assets.store.publication_reader import Reader
 
 _TABLE_NUMBERS = itertools.count(1)
@@ -89,8 +90,53 @@ class Scope:
         """
         return "search.edges" if self.is_everything else self._table("edges")
 
+    @property
+    def entities(self) -> str:
+        """The table `entities` as the scope describes them."""
+        if self.is_everything:
+            return "entities"
+        return f"""(
+            SELECT e.* REPLACE (
+                coalesce(s.title, e.title) AS title, coalesce(s.type, e.type) AS type, s.degree AS degree,
+                coalesce(s.description, e.description) AS description, s.frequency AS frequency,
+                NULL::BIGINT AS line_tokens
+            ) FROM entities e JOIN {self._table("entities")} s USING (human_readable_id)
+        )"""
+
+    @property
+    def relationships(self) -> str:
+        """The table `relationships` as the scope describes them, with `predicates` and `over`.
+
+        `predicates`: all types of a pair, with direction and date, where there are several or one is superseded; else
+        the type. `over`: whether all are superseded.
+        """
+        predicates, over = "coalesce(nullif(r.relations, ''), r.type)", "r.valid_until IS NOT NULL"
+        if not self.limits_text:
+            return f"(SELECT r.*, {predicates} AS predicates, {over} AS over FROM relationships r)"
+        return f"""(
+            SELECT r.* REPLACE (
+                source.title AS source, target.title AS target, coalesce(s.type, r.type) AS type,
+                coalesce(s.description, r.description) AS description, s.weight AS weight, NULL::BIGINT AS line_tokens
+            ), coalesce(s.predicates, {predicates}) AS predicates, coalesce(s.over, {over}) AS over
+            FROM relationships r JOIN {self._table("relationships")} s USING (human_readable_id)
+            JOIN {self.entities} source ON source.human_readable_id = r.source_number
+            JOIN {self.entities} target ON target.human_readable_id = r.target_number
+        )"""
+
+    @property
+    def claims(self) -> str:
+        """The table `covariates` with `until`: the day from which another statement of the scope holds."""
+        until = "CASE WHEN {0}.superseded_by IS NOT NULL THEN {0}.valid_until END"
+        if not self.limits_text:
+            return f"(SELECT c.*, {until.format('c')} AS until FROM covariates c)"
+        same = f"{until.format('c')} IS NOT DISTINCT FROM {until.format('t')}"
+        return f"""(
+            SELECT c.* REPLACE (CASE WHEN {same} THEN c.line_tokens END AS line_tokens), {until.format("t")} AS until
+            FROM covariates c LEFT JOIN {self._table("times")} t USING (id)
+        )"""
+
     def _table(self, name: str) -> str:
-        """Return the table of a kind of rows, or of the edges, in the memory of the reader."""
+        """Return a table of numbers, or of what the scope says of its rows, in the memory of the reader."""
         with self._lock:
             if name not in self._tables:
                 query, table = self._query(name), f"memory.main.scope_{next(_TABLE_NUMBERS)}"
@@ -106,7 +152,7 @@ class Scope:
                 cursor.execute("".join(f"DROP TABLE {table};" for table in self._tables.values()))
 
     def _query(self, name: str) -> str:
-        """Return the SQL of a table: conditions on a published one, except of reports and edges."""
+        """Return the SQL of a table; those of numbers are conditions on a published one."""
         number = "human_readable_id"
         match name:
             case "text_unit":
@@ -127,8 +173,14 @@ class Scope:
                 table, conditions = "relationships", [self._has_source("relationship"), whole]
             case "community_report":
                 return self._reports()
-            case _:
+            case "edges":
                 return self._edges()
+            case "entities":
+                return entities_in(self.allows, self.edges)
+            case "relationships":
+                return relationships_in(self.allows, self.edges, self._table("times"))
+            case _:
+                return times_in(self.allows)
         return f"SELECT {number} FROM {table} WHERE {' AND '.join(conditions)}"
 
     def _has_source(self, kind: str) -> str:

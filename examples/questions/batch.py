@@ -31,7 +31,7 @@ class Spending(Callbacks):
 
     def on_call(self, category: str, usage: Usage) -> None:
         """Add the cost of a call."""
-        self.cost += usage.cost
+        self.cost += usage.cost_usd
 
 
 async def answered(rag: GraphRAG, questions: Sequence[str], timeout: float = 120.0) -> list[Answer]:
@@ -58,7 +58,7 @@ def table(answers: Sequence[Answer]) -> pl.DataFrame:
             answer.question,
             answer.answer,
             answer.method,
-            answer.total_usage.cost,
+            answer.total_usage.cost_usd,
             [{name: getattr(cited, name) for name in PASSAGE} for cited in answer.citations],
         )
         for answer in answers

@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from graphrag_assets.contracts.plans import Plan
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.text.words import count_tokens, sentences
 
 NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
@@ -55,22 +56,6 @@ class AnswerOptions:
     max_map_words: int = 500
     max_reduce_words: int = 1000
     by_meaning: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The cost of a part of a search. Calls, tokens and cost (USD) are a model's; seconds, which the search takes, are
-    wall-clock time.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    seconds: float = 0.0
-
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
 
 
 @dataclass(frozen=True, slots=True)

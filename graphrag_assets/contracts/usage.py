@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, fields
 class Usage:
     """Sums over calls. Tokens and cost are those paid now; answers from the ledger count only as `ledger_hits`.
 
-    `cached_tokens`: of the prompt tokens, those that the provider billed as found in its prompt cache.
+    `cached_tokens`: of the prompt tokens, those that the provider billed as found in its prompt cache. `seconds`: what
+    a part of a search takes, by the clock.
     """
 
     calls: int = 0
@@ -25,13 +26,14 @@ class Usage:
     invented_claims: int = 0
     failed_gleanings: int = 0
     seconds_waiting: float = 0.0
+    seconds: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
 
     def as_dict(self) -> dict[str, int | float]:
-        """Name and value of each sum."""
-        return asdict(self)
+        """Name and value of each sum over calls: without the seconds of a search."""
+        return {name: value for name, value in asdict(self).items() if name != "seconds"}
 
 
 class UsageMeter:

@@ -34,8 +34,8 @@ from graphrag_assets.contracts.answering import (
     Relevance,
     Reply,
     RewrittenQuestion,
-    Usage,
 )
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.embedded.questions import (
     QuestionAnalysis,
     in_conversation,

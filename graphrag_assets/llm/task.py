@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from graphrag_assets.contracts.answering import Usage
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_errors import GivenUp
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.text.words import count_tokens
@@ -98,10 +98,7 @@ def by_place(records: Iterable[Record], number_of: Callable[[Record], int], coun
 
 def usage_of(completion: Completion) -> Usage:
     """Return the cost of an answer, without the time it took; zero from the ledger."""
-    used = completion.usage
-    if completion.from_ledger:
-        return Usage()
-    return Usage(1, used.prompt_tokens, used.completion_tokens, used.cost_usd)
+    return Usage(ledger_hits=1) if completion.from_ledger else replace(completion.usage, calls=1)
 
 
 def prompt_tokens(request: ChatRequest, encoding: str = "o200k_base") -> int:

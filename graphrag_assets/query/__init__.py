@@ -6,7 +6,8 @@ rag = GraphRAG()
 print(rag.local("Who commanded the Niagara?"))
 """
 
-from graphrag_assets.contracts.answering import Answerer, Evidence, Passage, Reply, Usage
+from graphrag_assets.contracts.answering import Answerer, Evidence, Passage, Reply
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import (
     GraphRAGError,
     IndexMissing,

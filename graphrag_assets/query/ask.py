@@ -13,7 +13,8 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from graphrag_assets.contracts.answering import AnswerOptions, Usage
+from graphrag_assets.contracts.answering import AnswerOptions
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.embedded import in_conversation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import ConversationHistory

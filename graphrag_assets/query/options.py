@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.contracts.answering import Usage
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.text.iso_dates import first_day, last_day

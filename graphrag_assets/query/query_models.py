@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphrag_assets import embedded
-from graphrag_assets.contracts.answering import Answerer, Usage
+from graphrag_assets.contracts.answering import Answerer
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.settings import ONNX, Settings
 from graphrag_assets.store.prompt_profiles import profile_in_force
@@ -68,9 +69,7 @@ class Models:
         from graphrag_assets.llm.backend import embedding_model
 
         model = embedding_model(self.settings)
-        vectors = await model.embed(texts, task="embed_question")
-        used = model.usage.total
-        return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
+        return await model.embed(texts, task="embed_question"), model.usage.total
 
 
 def _embed_here(index_model: str, texts: Sequence[str]) -> np.ndarray:

@@ -65,7 +65,7 @@ class QuestionTask(Generic[Result]):
                         ask.add_error(Failure("filter", "a name in the filter", line))
                     await rewrite_question(ask)
                     result = await self.steps(ask)
-                annotate({"graphrag.cost_usd": sum(usage.cost for usage in trace.usage.values())})
+                annotate({"graphrag.cost_usd": sum(usage.cost_usd for usage in trace.usage.values())})
             return result
         except BaseException as error:
             cancellation.cancel()  # what runs in threads would go on

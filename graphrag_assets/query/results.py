@@ -7,7 +7,7 @@ from itertools import groupby
 
 import polars as pl
 
-from graphrag_assets.contracts.answering import Usage
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import numbers_in_context
 from graphrag_assets.query.options import Failure

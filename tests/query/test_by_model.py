@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphrag_assets.contracts.answering import NO_ANSWER, Usage
+from graphrag_assets.contracts.answering import NO_ANSWER
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DynamicOptions, GraphRAG
@@ -149,12 +150,12 @@ def test_usage_is_booked_by_category_with_its_cost(modeled: GraphRAG, server) ->
             assert usage.seconds > 0
             if category != "build_context":
                 assert usage.calls > 0
-                assert usage.cost == usage.prompt_tokens + usage.completion_tokens > 0
+                assert usage.cost_usd == usage.prompt_tokens + usage.completion_tokens > 0
     assert sum(answer.total_usage.calls for answer in answers.values()) == len(server.chats)
     streamed = modeled.stream("local", f"{QUESTION} Really?")
     assert list(streamed)
     assert streamed.result.usage["response"].calls == 1
-    assert streamed.result.usage["response"].cost > 0
+    assert streamed.result.usage["response"].cost_usd > 0
 
 
 def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(modeled: GraphRAG, server) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.contracts.answering import Usage
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.query import Answer, Callbacks, Failure, GraphRAG, QueryError
 
 from ..openai_server import running

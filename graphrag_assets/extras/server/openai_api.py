@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from graphrag_assets.contracts.answering import Usage
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import InvalidOption
 from graphrag_assets.extras.server.footnotes import HEADING, MARK, Footnotes, title_of
 from graphrag_assets.extras.server.http import (

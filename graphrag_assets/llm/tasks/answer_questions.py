@@ -24,10 +24,10 @@ from graphrag_assets.contracts.answering import (
     Reply,
     RewrittenQuestion,
     StepFindings,
-    Usage,
     as_note,
 )
 from graphrag_assets.contracts.plans import MAX_STEPS
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text

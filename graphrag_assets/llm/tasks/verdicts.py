@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from graphrag_assets.contracts.answering import Passage, Relevance, Usage
+from graphrag_assets.contracts.answering import Passage, Relevance
+from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.task import Task, TaskModel, usage_of

@@ -39,7 +39,7 @@ def test_the_prompt_follows_the_kind_of_evidence(evidence: Evidence, task: str):
     rag, chat = answerer(" The Agamemnon [Data: Sources (3)]. ")
     reply = run(rag.arespond(QUESTION, evidence, AnswerOptions(response_type="one line", language="French")))
     assert reply.text == "The Agamemnon [Data: Sources (3)]."
-    assert (reply.usage.calls, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.cost) == (
+    assert (reply.usage.calls, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.cost_usd) == (
         1,
         100,
         5,

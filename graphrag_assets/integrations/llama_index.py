@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.integrations.passages import metadata_of
+from graphrag_assets.integrations import metadata_of
 from graphrag_assets.query import Filter, GraphRAG
 from graphrag_assets.query.passages import RankingMethod
 

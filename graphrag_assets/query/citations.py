@@ -67,7 +67,7 @@ class CitedRow:
 class Citation:
     """A cited passage, and the cited `rows` that it supports, in the answer's order.
 
-    `table`, `number`, `id` and `title` are those of the first row. The passage is
+    The passage is
     `documents.text[start_char:end_char]`, which is `quote`: the cited sentence if it occurs literally in the text,
     otherwise what a cited claim quotes, or the text unit. `document` is the title of its document. Entities,
     relationships and reports have several text units: each of the first few is a separate citation. `place` is where
@@ -85,26 +85,6 @@ class Citation:
     quote: str | None
     place: str | None = None
     span: tuple[int, int] | None = None
-
-    @property
-    def table(self) -> str:
-        """Table of the first cited row."""
-        return self.rows[0].table
-
-    @property
-    def number(self) -> int:
-        """Number of the first cited row."""
-        return self.rows[0].number
-
-    @property
-    def id(self) -> str:
-        """Id of the first cited row."""
-        return self.rows[0].id
-
-    @property
-    def title(self) -> str:
-        """Title of the first cited row."""
-        return self.rows[0].title
 
 
 def references(answer: str) -> list[Reference]:

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.contracts.answering import Mapped, Point
+from graphrag_assets.contracts.answering import Mapped
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import nearest_reports, report_rows, without_relatives
@@ -127,9 +127,9 @@ async def answer(ask: Ask[DriftOptions]) -> Answer:
             for (text, _), context in zip(raised, contexts, strict=True)
         ]
         # If the primer found points, an answer is possible without these steps.
-        answers = await ask.gather("action", calls, all_may_fail=any(step.points for step in steps))
+        answers = await ask.gather("action", calls, all_may_fail=any(step.mapped.points for step in steps))
         steps += [Step(text, depth, parent, mapped) for (text, parent), mapped in zip(raised, answers, strict=True)]
-    points = [point for step in steps for point in step.points]
+    points = [point for step in steps for point in step.mapped.points]
     reduced = await reduce(ask, points, options.max_reduce_tokens, sections, drift=True)
     return replace(reduced, actions=[step.action for step in steps])
 
@@ -205,16 +205,12 @@ class Step:
         return self.result if isinstance(self.result, Mapped) else Mapped()
 
     @property
-    def points(self) -> tuple[Point, ...]:
-        return self.mapped.points
-
-    @property
     def action(self) -> Action:
         """The step as a part of the answer."""
         return Action(
             self.question,
-            " ".join(point.text for point in self.points),
-            max((point.score for point in self.points), default=0.0),
+            " ".join(point.text for point in self.mapped.points),
+            max((point.score for point in self.mapped.points), default=0.0),
             self.depth,
             self.parent,
             tuple(follow_up.question for follow_up in self.mapped.follow_ups),

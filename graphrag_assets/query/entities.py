@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from graphrag_assets.errors import InvalidOption
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.fetch import entity_rows
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import CANDIDATES, Scores, fuse
 from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text.words import title_key
 
 _TEXT_UNITS = 20  # whose entities are candidates
 # Entities are chosen mainly by the passages that the graph ranks best; their descriptions count less.
@@ -99,31 +96,23 @@ def entities_for(
     question: Question,
     top_k: int,
     scope: Scope = EVERYTHING,
-    included: Sequence[int] = (),
-    excluded: Sequence[int] = (),
     passages: Scores | None = None,
     described: Sequence[int] = (),
 ) -> list[int]:
     """Return exactly `top_k` entities, fewer only if the scope has fewer.
 
-    First the included ones, then those that the question names, then the best of two fused rankings: by their
-    descriptions, and by the scores of the passages that name them.
+    First those that the question names, then the best of two fused rankings: by their descriptions, and by the scores
+    of the passages that name them.
 
     Args:
         passages: the scores of the text units of the question.
         described: the entities whose descriptions match the question best.
-
-    Raises:
-        QueryError: an entity is both included and excluded.
     """
-    if both := set(included) & set(excluded):
-        titles = entity_rows(reader, sorted(both), scope)["title"]
-        raise InvalidOption(f"Both included and excluded: {', '.join(titles)}. Choose one.")
-    in_passages = _entities_in(reader, passages or {}, CANDIDATES + top_k + len(excluded), scope)
+    in_passages = _entities_in(reader, passages or {}, CANDIDATES + top_k, scope)
     ranked = fuse(described, in_passages, weights=(1, _PASSAGES_WEIGHT), k=_ENTITY_FUSION_K)
     place = {number: i for i, number in enumerate(ranked)}
     named = sorted(named_entities(reader, question, scope), key=lambda number: place.get(number, len(ranked)))
-    numbers = [n for n in dict.fromkeys([*included, *named, *ranked]) if n not in excluded][:top_k]
+    numbers = list(dict.fromkeys([*named, *ranked]))[:top_k]
     if len(numbers) < top_k:
         numbers += reader.numbers(
             f"""
@@ -132,7 +121,7 @@ def entities_for(
               AND {scope.allows("entity", "human_readable_id")}
             ORDER BY degree DESC, human_readable_id LIMIT $n
             """,
-            {"numbers": [*numbers, *excluded], "n": top_k - len(numbers)},
+            {"numbers": numbers, "n": top_k - len(numbers)},
         )
     return numbers
 
@@ -152,19 +141,3 @@ def _entities_in(reader: Reader, passages: Scores, limit: int, scope: Scope) -> 
         """,
         {"units": [number for number, _ in best], "scores": [score for _, score in best], "limit": limit},
     )
-
-
-def called_entities(reader: Reader, names: Sequence[str], scope: Scope) -> list[int]:
-    """Return the entities of these titles or accepted aliases, in order.
-
-    Raises:
-        QueryError: a name matches no entity.
-    """
-    if not names:
-        return []
-    key_of = {name: title_key(name) for name in names}
-    entities = _names(reader, list(key_of.values()), scope).entities
-    if unknown := [name for name, key in key_of.items() if key not in {key for key, _ in entities}]:
-        where = "The index" if scope.is_everything else "What the filter allows"
-        raise InvalidOption(f"{where} has no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")
-    return list(dict.fromkeys(number for name in names for key, number in entities if key == key_of[name]))

@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_assets.contracts.answering import Answerer, Evidence
 from graphrag_assets.contracts.plans import Plan
 from graphrag_assets.errors import InvalidOption, QueryError
-from graphrag_assets.extras.lazy.search import LazyOptions
+from graphrag_assets.extras.lazy import LazyOptions
 from graphrag_assets.extras.planned import PlannedOptions, plan
 from graphrag_assets.llm.event_loop import submit
 from graphrag_assets.query import local, query_models

@@ -12,14 +12,14 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.query import fetch
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Layout, columns, fill, fill_sections
-from graphrag_assets.query.entities import called_entities, entities_for
-from graphrag_assets.query.options import CommonOptions, Count, OptionalCount, Options, PositiveCount, Share, Texts
+from graphrag_assets.query.entities import entities_for
+from graphrag_assets.query.options import CommonOptions, Count, OptionalCount, Options, PositiveCount, Share
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.respond import respond
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.retrieval import CANDIDATES, find_texts, fuse, rarity_of, scaled, terms_of
+from graphrag_assets.query.retrieval import CANDIDATES, find_texts, rarity_of, scaled, terms_of
 from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.languages import UNKNOWN, stems
@@ -36,8 +36,7 @@ class LocalOptions(Options):
         text_unit_prop: share of the tokens for sources. What a section does not use goes to the others but the
             reports, first to the sources, then to the selected entities.
         community_prop: share of the tokens for reports; entities, relationships and claims get the rest.
-        top_k_entities: number of entities, including those of `include_entity_names` (titles or aliases) and
-            excluding those of `exclude_entity_names`.
+        top_k_entities: number of entities.
         top_k_relationships: maximum number of relationships that lead out of the selection, per entity.
         max_context_tokens: maximum number of tokens of the context.
         hops: maximum length of the paths along which relationships are selected, the best paths first; the context
@@ -55,8 +54,6 @@ class LocalOptions(Options):
     top_k_relationships: Count = 10
     max_context_tokens: PositiveCount = 6_000
     hops: Annotated[int, Field(ge=1, le=4)] = 1
-    include_entity_names: Texts = ()
-    exclude_entity_names: Texts = ()
     use_community_summary: bool = False
     community_level: OptionalCount = None
     include_covariates: bool = True
@@ -132,23 +129,15 @@ _GAP = " … "
 def local_context(
     reader: Reader, question: Question, options: LocalOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """Return the context of a local search: Entities, Relationships, Claims, Sources, Reports.
-
-    Raises:
-        QueryError: an entity to include or to exclude does not exist.
-    """
+    """Return the context of a local search: Entities, Relationships, Claims, Sources, Reports."""
     if whole := whole_context(reader, question, options, scope):
         return whole
     # Rank passages, entities and reports by the question.
-    candidates = CANDIDATES + options.top_k_entities + len(options.exclude_entity_names)
+    candidates = CANDIDATES + options.top_k_entities
     matches = find_texts(reader, question, ["text_unit", "entity", "community_report"], candidates, scope)
     passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope, matches=matches["text_unit"])
-    included = called_entities(reader, options.include_entity_names, scope)
-    excluded = called_entities(reader, options.exclude_entity_names, scope)
     described = list(matches["entity"].scores)
-    entities = entities_for(
-        reader, question, options.top_k_entities, scope, included, excluded, passages.scores, described
-    )
+    entities = entities_for(reader, question, options.top_k_entities, scope, passages.scores, described)
     # Select what is around the entities, and the text that names them.
     limit, reached = options.top_k_relationships * len(entities), list[int]()
     if options.hops > 1 and entities:
@@ -160,7 +149,7 @@ def local_context(
         if options.top_k_entities > _MAX_LINKS_COUNTED:
             relationships = relationships.drop("line_tokens", strict=False)
     shown_entities = [*entities, *reached[: options.top_k_entities]]
-    units = _text_units(reader, passages.numbers, included, entities, scope)
+    units = _text_units(reader, passages.numbers, entities, scope)
     texts = _sources(reader, question, units, options, scope)
     reports = _reports(reader, entities, list(matches["community_report"].scores), options, scope)
     # Fill the context.
@@ -213,13 +202,8 @@ def _unstated(claims: pl.DataFrame, texts: pl.DataFrame, options: LocalOptions) 
     return claims.filter(pl.col("ended") | ~pl.col("text_unit_number").is_in(stated.to_list()))
 
 
-def _text_units(reader: Reader, ranked: list[int], included: list[int], entities: list[int], scope: Scope) -> list[int]:
-    """Return the ranked passages, fused with the text units that name the entities to include, if there are any.
-
-    Where they are few, the text units that name the selected entities follow.
-    """
-    if included:
-        ranked = fuse(ranked, fetch.text_units_of(reader, included, _MAX_TEXT_UNITS, scope))
+def _text_units(reader: Reader, ranked: list[int], entities: list[int], scope: Scope) -> list[int]:
+    """Return the ranked passages; where they are few, the text units that name the selected entities follow."""
     if len(ranked) < _MAX_TEXT_UNITS:
         ranked = [*ranked, *fetch.text_units_of(reader, entities, _MAX_TEXT_UNITS, scope)]
     return list(dict.fromkeys(ranked))[:_MAX_TEXT_UNITS]

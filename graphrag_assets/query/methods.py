@@ -6,8 +6,7 @@ The command line, the server and the evaluation take the names from here; a test
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from graphrag_assets.extras import planned
-from graphrag_assets.extras.lazy import search as lazy
+from graphrag_assets.extras import lazy, planned
 from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from graphrag_assets.contracts.answering import NO_ANSWER
-from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
-from graphrag_assets.query import DynamicOptions, GraphRAG
-from graphrag_assets.settings import Settings
+from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer, question_of, ratings_by, says, user_message
@@ -202,17 +199,9 @@ def test_answer_cannot_cite_rows_that_no_point_cites(modeled: GraphRAG, server) 
     assert answer.context["reports"]["in_context"].all()
 
 
-def test_drift_searches_its_reports_by_the_hypothetical_answer(
-    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", MODEL)
-    monkeypatch.setattr("graphrag_assets.query.question.embedder", lambda settings, model: embed)
-
-    async def embedded(settings: Settings, model: str, texts: list[str]) -> tuple[np.ndarray, Usage]:
-        return embed(texts), Usage()
-
-    monkeypatch.setattr("graphrag_assets.query.query_models.embed", embedded)
-    modeled = rag_of(server, write_index(tmp_path / "graphrag-1.duckdb", MODEL), tmp_path)
+def test_drift_searches_its_reports_by_the_hypothetical_answer(server: OpenAIServer, tmp_path: Path) -> None:
+    index = write_index(tmp_path / "graphrag-1.duckdb", MODEL)
+    modeled = GraphRAG(index, answerer=chat_answerer(server, tmp_path), embedder=embed)
     server.content = says(
         text=lambda body: "Penguins were seen near the ice." if "<example" in user_message(body) else notes_of(body),
         DriftAnswer=follow_ups_of,
@@ -257,15 +246,15 @@ def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_fi
     models = {(request.task, request.body["model"]) for request in server.chats}
     assert models == {("CommunityRatings", "cheap"), ("MapAnswer", "test-model"), ("text", "test-model")}
     assert answer.usage["rating"].calls == 2  # a request a level
-    kept = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
-    assert sorted(kept.context["reports"]["human_readable_id"]) == [0, 3]
-    assert kept.usage["rating"].calls == 0
+    coarse = rag.global_(QUESTION, dynamic=True, community_level=0)
+    assert coarse.context["reports"]["human_readable_id"].to_list() == [0]
+    assert coarse.usage["rating"].calls == 0
 
 
 def test_a_report_without_a_rating_is_read(hasty: GraphRAG, server) -> None:
     server.content = says(CommunityRatings=ratings_by(lambda report: 0), MapAnswer=points_of, text=notes_of)
     server.fail_next("500")
-    answer = hasty.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
+    answer = hasty.global_(QUESTION, dynamic=True, community_level=0)
     assert [failure.part for failure in answer.errors] == ["rating"]
     assert answer.context["reports"].height == 1
     one_of_two = {"ratings": [{"id": 1, "rating": 3}]}  # of communities 3 and 4, community 4 has none

@@ -32,7 +32,7 @@ def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) ->
     answer = "Captain William Hudson\ncommanded the Niagara. [Data: Sources (0)]"
     (citation,), unresolved = resolve(reader, answer, EVERYTHING)
     assert unresolved == []
-    assert (citation.table, citation.number, citation.id) == ("Sources", 0, "t0")
+    assert [(row.table, row.number, row.id) for row in citation.rows] == [("Sources", 0, "t0")]
     assert (citation.document, citation.source) == ("Document 0", "b/document-0.txt")
     # The first sentence has 60 characters and a blank.
     assert (citation.start_char, citation.end_char) == (61, 106)
@@ -41,7 +41,7 @@ def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) ->
 
 def test_a_cited_sentence_is_the_quote_whatever_the_statement_says(reader: Reader) -> None:
     citations, unresolved = resolve(reader, "They met, and he led her. [Data: Sources (0.1-0.3)]", EVERYTHING)
-    assert [(c.number, c.start_char, c.end_char) for c in citations] == [(0, 0, 60), (0, 61, 106)]
+    assert [(c.rows[0].number, c.start_char, c.end_char) for c in citations] == [(0, 0, 60), (0, 61, 106)]
     assert citations[1].quote == "Captain William Hudson commanded the Niagara."
     assert unresolved == ["Sources (0.3)"]
 
@@ -73,14 +73,14 @@ def test_a_claim_in_other_words_leads_to_what_it_quotes(tmp_path: Path) -> None:
 def test_graph_rows_lead_on_to_text_units(reader: Reader, reference: str, title: str, text_units: list[str]) -> None:
     citations, unresolved = resolve(reader, f"So it was. [Data: {reference}]", EVERYTHING)
     assert unresolved == []
-    assert {citation.title for citation in citations} == {title}
+    assert {citation.rows[0].title for citation in citations} == {title}
     assert [citation.text_unit_id for citation in citations] == text_units
 
 
 def test_a_report_leads_to_the_rows_of_the_finding_that_the_statement_stands_in(reader: Reader) -> None:
     citations, _ = resolve(reader, "It was Daniel Gooch who headed them. [Data: Reports (4)]", EVERYTHING)
     assert [citation.text_unit_id for citation in citations] == ["t2"]
-    assert {citation.title for citation in citations} == {"Valentia, Great Eastern, Daniel Gooch"}
+    assert {citation.rows[0].title for citation in citations} == {"Valentia, Great Eastern, Daniel Gooch"}
 
 
 def test_references_that_lead_nowhere_are_listed_and_never_cited(reader: Reader) -> None:

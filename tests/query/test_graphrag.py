@@ -158,7 +158,6 @@ def test_an_answer_cites_each_passage_once(rag: GraphRAG) -> None:
         ("Entities", 2),
         ("Reports", 0),
     ]
-    assert (citations[0].table, citations[0].number, citations[0].id) == ("Sources", 0, "t0")
 
 
 @pytest.mark.parametrize("ask", ["local", "context", "retrieve"])

@@ -136,8 +136,6 @@ def test_no_passage_of_an_index_with_vectors_shows_a_hidden_name(tmp_path: Path)
 @pytest.mark.parametrize(
     "limits",
     [
-        {"include_entity_names": ["Moriarty"]},
-        {"include_entity_names": ["Hudson"], "exclude_entity_names": ["hudson"]},
         {"entity_types": "SHIPS"},
         {"relationship_types": "MEET"},
         {"documents": ["Voyages"]},

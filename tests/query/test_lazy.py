@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_assets.extras.lazy.exploration import Exploration
+from graphrag_assets.extras.lazy import Exploration
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question import Question
@@ -244,10 +244,9 @@ def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commande
     budget=st.integers(1, 60),
     batch=st.integers(1, 9),
     max_empty=st.integers(1, 6),
-    neighbors=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, max_empty, neighbors, seed):
+def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, max_empty, seed):
     chance = random.Random(seed)
     units = list(range(n_units))
     communities = {c: [unit for unit in units if unit % 7 == c] for c in range(7)}
@@ -265,14 +264,11 @@ def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, max
         untested = {c: [u for u in of_c if u not in exploration.tests] for c, of_c in communities.items()}
         return {community: of_c for community, of_c in untested.items() if of_c}
 
-    async def beside(hits: list[int]) -> list[int]:
-        return [unit + 1 for unit in hits if unit + 1 < n_units]
-
     outcomes = []
     for _ in range(2):
         sent.clear()
         exploration = Exploration(budget, batch, max_empty, test, to_test)
-        asyncio.run(exploration.run(ranking, beside if neighbors else None))
+        asyncio.run(exploration.run(ranking))
         assert len(sent) == len(set(sent)) == len(exploration.tests) <= budget
         outcomes.append(list(exploration.tests.values()))
     assert outcomes[0] == outcomes[1]

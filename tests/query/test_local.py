@@ -5,7 +5,6 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.fetch import (
     relationships_around,
@@ -126,9 +125,6 @@ def test_sql_in_questions_names_and_filters_stays_text(rag: GraphRAG, method: st
         rag.questions([text])
         for name in ("batches", "entity_types"):
             rag.local("Who?", **{name: [text]})
-        for name in ("include_entity_names", "exclude_entity_names"):
-            with pytest.raises(QueryError):
-                rag.local("Who?", **{name: [text]})
     assert all(rag.sql(f"SELECT * FROM {table}").equals(before[table]) for table in tables)
 
 

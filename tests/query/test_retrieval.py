@@ -15,7 +15,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.options import Filter
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.retrieval import Scores, fuse, search_texts, vector_scores, word_scores
+from graphrag_assets.query.retrieval import Scores, fuse, vector_scores, word_scores
 from graphrag_assets.query.scope import EVERYTHING, scope_of
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -30,7 +30,6 @@ from .conftest import (
     GREAT_EASTERN,
     HUDSON,
     NIAGARA,
-    PENGUIN,
     TEXT_UNITS,
     write_index,
 )
@@ -102,22 +101,6 @@ def test_words_are_found_in_every_script(tmp_path: Path) -> None:
         assert ranked_by(word_scores, reader, "text_unit", Question(absent), 10) == [], language
 
 
-def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(rag: GraphRAG) -> None:
-    def entities(**options: Any) -> list[int]:
-        frames = rag.context("local", "Who commanded the Niagara?", **{"top_k_entities": 4} | options).frames
-        return frames["entities"]["human_readable_id"].to_list()
-
-    assert entities(include_entity_names=["Penguin", "captain of the Niagara"])[:2] == [PENGUIN, HUDSON]
-    assert NIAGARA in entities()
-    assert NIAGARA not in (without := entities(exclude_entity_names=["niagara"]))
-    assert len(entities(include_entity_names=["Penguin"])) == len(without) == 4
-    assert entities(top_k_entities=1, include_entity_names=["Penguin", "Valentia"]) == [PENGUIN]
-    with pytest.raises(QueryError, match="no entity 'Titanic'"):
-        entities(include_entity_names=["Titanic"])
-    with pytest.raises(QueryError, match="Both included and excluded: Niagara"):
-        entities(include_entity_names=["Niagara"], exclude_entity_names=["NIAGARA"])
-
-
 @pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("limit", [0, 1, 100])
 def test_vectors_rank_by_exact_cosine(vector_reader: Reader, limit: int, filtered: bool) -> None:
@@ -159,7 +142,7 @@ def test_entities_named_in_a_question_are_found(reader: Reader, question: str, e
     assert sorted(named_entities(reader, Question(question))) == sorted(expected)
 
 
-def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = write_index(tmp_path_factory.mktemp("other") / "graphrag-1.duckdb", model="other/model")
+def test_an_index_embedded_by_another_model_is_refused(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb", model="other/model")
     with pytest.raises(QueryError, match="other/model"):
-        search_texts(CurrentPublication(path).reader(), "entity", Question("Valentia"), 3)
+        GraphRAG(path).basic("Valentia")

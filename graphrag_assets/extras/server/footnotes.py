@@ -130,5 +130,5 @@ class Footnotes:
 
 def title_of(citation: Citation) -> str:
     """Document and place: "report.pdf, page 12"."""
-    named = citation.document or (citation.title if citation.rows else "")
+    named = citation.document or (citation.rows[0].title if citation.rows else "")
     return ", ".join(part for part in (named, citation.place) if part)

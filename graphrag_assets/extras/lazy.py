@@ -1,12 +1,14 @@
 """Lazy search: tests text units for relevance within a budget, and answers from the relevant ones.
 
 After "LazyGraphRAG" (Edge et al., Microsoft Research 2024), with numbers that the description leaves out from
-Microsoft's intelligence-toolkit (`relevance_assessor.py`). It needs no reports and no model's extraction: ranking and
+Microsoft's intelligence-toolkit (`relevance_assessor.py`): best first by the ranking of text units, then breadth first
+over communities, those with relevant units first. It needs no reports and no model's extraction: ranking and
 communities of any index do.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field, replace
 from functools import partial
 from itertools import accumulate
 
@@ -15,13 +17,6 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.contracts.answering import NO_ANSWER, Passage
 from graphrag_assets.embedded import QuestionAnalysis
-from graphrag_assets.extras.lazy.exploration import (
-    Exploration,
-    Verdicts,
-    communities_to_test,
-    neighbors_of,
-    tests_frame,
-)
 from graphrag_assets.query.ask import Ask
 from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.fetch import entity_rows, sources
@@ -32,6 +27,7 @@ from graphrag_assets.query.question import Question
 from graphrag_assets.query.respond import answer_of, map_parts, reduce, respond
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import fuse, rarity_of, search_texts
+from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text.words import count_tokens, fold, sentence_lines, sentences
 
@@ -39,6 +35,13 @@ RANKED = 1_000
 """Text units that are ranked; the others come after them, in the order of their numbers."""
 _CONCEPTS = 30
 _HEADING_TOKENS = 16  # at least
+_CONCURRENT_SHARE = 0.1  # of the budget: batches of the ranking that are tested at the same time, at least one
+_RANKS_PER_COMMUNITY = 5
+
+Sentences = tuple[int, ...]
+"""The relevant sentences of a text unit, from 1; none: it is not relevant."""
+Verdicts = dict[int, Sentences | None]
+"""The relevant sentences of text units; None where the test failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +53,6 @@ class LazyOptions(CommonOptions):
         subqueries: number of questions that the question is rewritten into, for the ranking; 0: it is not rewritten.
         batch: text units of one request.
         max_empty_communities: after so many communities in a row without a relevant text unit, no more are explored.
-        neighbors: text units before and after a relevant one in its document that are tested, too, from a tenth of the
-            budget.
         max_context_tokens: maximum number of tokens of relevant text units that one call reads.
         max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
         max_map_words, max_reduce_words: length of the answers that the model is asked for.
@@ -61,11 +62,90 @@ class LazyOptions(CommonOptions):
     subqueries: Count = 3
     batch: PositiveCount = 8
     max_empty_communities: PositiveCount = 5
-    neighbors: Count = 1
     max_context_tokens: PositiveCount = 4_000
     max_reduce_tokens: PositiveCount = 12_000
     max_map_words: PositiveCount = 500
     max_reduce_words: PositiveCount = 1000
+
+
+@plain_dataclass(frozen=True, slots=True)
+class RelevanceTest:
+    """One test, and the community that led to the text unit; None if the ranking did."""
+
+    unit: int
+    community: int | None
+    sentences: Sentences | None
+
+
+@plain_dataclass
+class Exploration:
+    """The tests of an exploration, and how it goes on.
+
+    Args:
+        budget: maximum number of tests.
+        batch: text units of one request.
+        max_empty_communities: so many in a row without a relevant unit, and the exploration ends.
+        test: gives the verdicts on batches of text units, which are tested at the same time.
+        communities: gives communities, best first, each with its untested text units, best first.
+    """
+
+    budget: int
+    batch: int
+    max_empty_communities: int
+    test: Callable[[list[list[int]]], Awaitable[Verdicts]]
+    communities: Callable[["Exploration"], Awaitable[dict[int, list[int]]]]
+    tests: dict[int, RelevanceTest] = field(default_factory=dict)
+
+    @property
+    def hits(self) -> list[int]:
+        """The relevant text units, in the order in which they were found."""
+        return [unit for unit, test in self.tests.items() if test.sentences]
+
+    @property
+    def room(self) -> int:
+        """Number of text units that may still be tested."""
+        return self.budget - len(self.tests)
+
+    async def run(self, ranking: Sequence[int]) -> None:
+        """Test until the budget is spent, or nothing more is found. `ranking`: text units, best first."""
+        await self._best_first(ranking)
+        await self._by_community()
+
+    async def _test(self, units: Mapping[int, int | None]) -> Verdicts:
+        """Test text units, given with the community that led to each, and record the verdicts."""
+        verdicts = await self.test(in_batches(list(units), self.batch)) if units else {}
+        for unit, community in units.items():
+            self.tests[unit] = RelevanceTest(unit, community, verdicts.get(unit))
+        return verdicts
+
+    async def _best_first(self, ranking: Iterable[int]) -> None:
+        """Test the ranking, more batches at the same time as long as each of them holds something."""
+        width, widest = 1, max(int(self.budget * _CONCURRENT_SHARE / self.batch), 1)
+        while self.room > 0:
+            untested = [unit for unit in ranking if unit not in self.tests]
+            units = untested[: min(width * self.batch, self.room)]
+            verdicts = await self._test(dict.fromkeys(units))
+            if not units or not all(any(map(verdicts.get, batch)) for batch in in_batches(units, self.batch)):
+                return
+            width = min(2 * width, widest)
+
+    async def _by_community(self) -> None:
+        """Test half a batch of each of the first communities at a time, and again as long as that finds something."""
+        n_hits, share = -1, max(self.batch // 2, 1)
+        while self.room > 0 and len(self.hits) > n_hits:
+            n_hits, n_empty = len(self.hits), 0
+            untested = await self.communities(self)
+            while untested and n_empty < self.max_empty_communities and self.room > 0:
+                first = list(untested)[: self.max_empty_communities]
+                pairs = [(unit, community) for community in first for unit in untested[community][:share]]
+                units = dict(pairs[: self.room])
+                verdicts = await self._test(units)
+                for community in dict.fromkeys(units.values()):
+                    is_relevant = any(verdicts.get(unit) for unit in units if units[unit] == community)
+                    n_empty = 0 if is_relevant else n_empty + 1
+                    untested[community] = untested[community][share:]
+                    if not is_relevant or not untested[community]:
+                        del untested[community]
 
 
 async def build_context(ask: Ask[LazyOptions]) -> Context:
@@ -150,12 +230,9 @@ async def _explore(ask: Ask[LazyOptions], ranking: Sequence[int]) -> Exploration
     def communities(exploration: Exploration) -> Awaitable[dict[int, list[int]]]:
         return ask.in_thread(communities_to_test, reader, ranking, exploration, scope)
 
-    def neighbors(units: list[int]) -> Awaitable[list[int]]:
-        return ask.in_thread(neighbors_of, reader, units, options.neighbors, scope)
-
     test = partial(_verdicts, ask, ask.text, rarity)
     exploration = Exploration(options.budget, options.batch, options.max_empty_communities, test, communities)
-    await exploration.run(ranking, neighbors if options.neighbors else None)
+    await exploration.run(ranking)
     return exploration
 
 
@@ -230,3 +307,68 @@ def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[
     texts = [written[number] for number in section.frame["human_readable_id"]]
     frame = section.frame.with_columns(text=pl.Series(texts, dtype=pl.String))
     return replace(section, passages=tuple(passages), frame=frame)
+
+
+def in_batches(units: Sequence[int], size: int) -> list[list[int]]:
+    """Return the units in batches of `size`, the last one shorter."""
+    return [list(units[start : start + size]) for start in range(0, len(units), size)]
+
+
+def communities_to_test(
+    reader: Reader, ranking: Sequence[int], exploration: Exploration, scope: Scope = EVERYTHING
+) -> dict[int, list[int]]:
+    """Return the smallest communities, best first, each with its untested text units, best first.
+
+    The best communities have most relevant units so far, then the best mean rank of their five best text units. A text
+    unit counts in its best community alone.
+    """
+    rows = reader.rows(
+        f"""
+        WITH ranks AS (SELECT unnest($units::INT[]) AS text_unit, unnest($ranks::INT[]) AS rank),
+        members AS (
+            SELECT DISTINCT community, t.text_unit, coalesce(rank, $unranked) AS rank,
+                   list_contains($hits::INT[], t.text_unit) AS hit
+            FROM search.entity_communities JOIN search.entity_text_units t USING (entity)
+            LEFT JOIN ranks USING (text_unit)
+            WHERE level = (SELECT max(level) FROM search.entity_communities)
+              AND {scope.allows("text_unit", "t.text_unit")}
+        ), placed AS (
+            SELECT *, row_number() OVER (PARTITION BY community ORDER BY rank, text_unit) AS place FROM members
+        ), communities AS (
+            SELECT community, count_if(hit) AS hits, avg(rank) FILTER (place <= {_RANKS_PER_COMMUNITY}) AS mean
+            FROM placed GROUP BY community
+        )
+        SELECT community, text_unit FROM members JOIN communities USING (community)
+        WHERE NOT list_contains($tested::INT[], text_unit)
+        QUALIFY row_number() OVER (PARTITION BY text_unit ORDER BY hits DESC, mean, community) = 1
+        ORDER BY hits DESC, mean, community, rank, text_unit
+        """,
+        {
+            "units": list(ranking),
+            "ranks": list(range(len(ranking))),
+            "unranked": len(ranking),
+            "hits": exploration.hits,
+            "tested": list(exploration.tests),
+        },
+    )
+    return dict(rows.group_by("community", maintain_order=True).agg("text_unit").iter_rows())
+
+
+def tests_frame(reader: Reader, tests: Collection[RelevanceTest]) -> pl.DataFrame:
+    """The tests in their order: order, human_readable_id, id, community, relevant (null: failed), sentences."""
+    relevant = [None if one.sentences is None else bool(one.sentences) for one in tests]
+    frame = pl.DataFrame(
+        {
+            "order": pl.Series(range(1, len(tests) + 1), dtype=pl.Int64),
+            "human_readable_id": pl.Series([one.unit for one in tests], dtype=pl.Int64),
+            "community": pl.Series([one.community for one in tests], dtype=pl.Int64),
+            "relevant": pl.Series(relevant, dtype=pl.Boolean),
+            "sentences": pl.Series([list(one.sentences or ()) for one in tests], dtype=pl.List(pl.Int64)),
+        }
+    )
+    ids = reader.rows(
+        "SELECT human_readable_id, id FROM text_units WHERE human_readable_id IN (SELECT unnest($units::INT[]))",
+        {"units": frame["human_readable_id"].to_list()},
+    )
+    frame = frame.join(ids, on="human_readable_id", how="left", maintain_order="left")
+    return frame.select("order", "human_readable_id", "id", "community", "relevant", "sentences")

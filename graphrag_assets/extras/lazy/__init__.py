@@ -1,1 +1,0 @@
-"""Lazy search: relevance tests of text units within a budget, without reports."""

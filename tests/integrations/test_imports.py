@@ -1,9 +1,7 @@
 """A retriever without its framework says which extra to install."""
 
-import builtins
 import importlib
 import sys
-from collections.abc import Callable
 
 import pytest
 
@@ -15,14 +13,8 @@ import pytest
 def test_a_missing_framework_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, module: str, extra: str, package: str
 ) -> None:
-    original: Callable[..., object] = builtins.__import__
-
-    def without(name: str, *args: object, **more: object) -> object:
-        if name.partition(".")[0] == package:
-            raise ModuleNotFoundError(f"No module named {name!r}")
-        return original(name, *args, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, f"graphrag_assets.integrations.{module}", raising=False)
     with pytest.raises(ImportError, match=rf"pip install -e '.\[{extra}\]'"):
         importlib.import_module(f"graphrag_assets.integrations.{module}")

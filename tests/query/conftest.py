@@ -1,23 +1,18 @@
 """A publication small enough to do searches by hand."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
-import polars as pl
 import pytest
 
-from benchmarks.retrieval_quality import Collection, collections
 from graphrag_assets.query import GraphRAG, fetch
-from graphrag_assets.store.connections import CONNECTION_CONFIG, execute_with
-from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION
-from graphrag_assets.text.words import title_key
-from tests.conftest import SHARED_DATA, index_once
-from tests.search_tables import search_tables_of
-from tests.word_vectors import DIMENSIONS, MODEL, embed
+from tests.openai_server import OpenAIServer, running
+from tests.query.modeled import chat_answerer
+from tests.query.small_index import write_publication
+from tests.word_vectors import MODEL
 
 AGAMEMNON, NIAGARA, HUDSON, VALENTIA, GREAT_EASTERN, EASTERN, GOOCH, PENGUIN = range(8)
 
@@ -83,41 +78,14 @@ CLAIMS: list[tuple[int | None, int, str, str | None]] = [
 ]
 
 
-def degree(entity: int) -> int:
-    return sum(entity in (source, target) for source, target, _, _ in RELATIONSHIPS)
-
-
-def _documents() -> list[dict[str, Any]]:
-    return [
-        {
-            "id": f"d{number}",
-            "human_readable_id": number,
-            "batch": "b",
-            "source": f"b/document-{number}.txt",
-            "title": f"Document {number}",
-            "text": "".join(text for document, text, _ in TEXT_UNITS if document == number),
-        }
-        for number in range(3)
-    ]
-
-
 def _text_units() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for number, (document, text, _) in enumerate(TEXT_UNITS):
         start = 0 if not rows or rows[-1]["document_id"] != f"d{document}" else rows[-1]["end_char"]
-        rows.append(
-            {
-                "id": f"t{number}",
-                "human_readable_id": number,
-                "batch": "b",
-                "document_id": f"d{document}",
-                "start_char": start,
-                "end_char": start + len(text),
-                "text": text,
-                "headings": [f"Document {document}"],
-                "context": f"Document {document}",
-            }
-        )
+        place = {"document_id": f"d{document}", "start_char": start, "end_char": start + len(text)}
+        title = f"Document {document}"
+        row = {"id": f"t{number}", "batch": "b", "text": text, "headings": [title], "context": title}
+        rows.append(row | place)
     return rows
 
 
@@ -138,7 +106,6 @@ def _report(community: int) -> dict[str, Any]:
         "community": community,
         "level": level,
         "parent": parent,
-        "children": [3, 4] if community == 0 else [],
         "title": ", ".join(names),
         "summary": summary,
         "full_content": content,
@@ -148,141 +115,63 @@ def _report(community: int) -> dict[str, Any]:
     }
 
 
-def _rows() -> dict[str, list[dict[str, Any]]]:
-    named = {number: [u for u, row in enumerate(TEXT_UNITS) if number in row[2]] for number in range(len(ENTITIES))}
-    placed = [(c, level, entity) for level, cs in LEVELS.items() for c in cs for entity in COMMUNITIES[c][2]]
-    return {
-        "documents": _documents(),
-        "text_units": _text_units(),
-        "entities": [
-            {
-                "id": f"e{number}",
-                "human_readable_id": number,
-                "title": title,
-                "title_key": title_key(title),
-                "type": "THING",
-                "description": description,
-                "text_unit_ids": [f"t{unit}" for unit in named[number]],
-                "frequency": len(named[number]),
-                "degree": degree(number),
-            }
-            for number, (title, description) in enumerate(ENTITIES)
-        ],
-        "relationships": [
-            {
-                "id": f"l{number}",
-                "human_readable_id": number,
-                "source": ENTITIES[source][0],
-                "target": ENTITIES[target][0],
-                "source_number": source,
-                "target_number": target,
-                "description": f"{ENTITIES[source][0]} and {ENTITIES[target][0]}",
-                "weight": weight,
-                "combined_degree": degree(source) + degree(target),
-            }
-            for number, (source, target, weight, _) in enumerate(RELATIONSHIPS)
-        ],
-        "covariates": [
-            {
-                "id": f"c{number}",
-                "human_readable_id": number,
-                "subject_id": "Lamps" if subject is None else ENTITIES[subject][0],
-                "object_id": "NONE",
-                "subject_number": subject,
-                "text_unit_number": unit,
-                "status": "TRUE",
-                "start_date": date,
-                "description": description,
-            }
-            for number, (subject, unit, description, date) in enumerate(CLAIMS)
-        ],
-        "communities": [
-            {
-                "id": f"m{community}",
-                "human_readable_id": community,
-                "community": community,
-                "level": level,
-                "parent": parent,
-                "children": [3, 4] if community == 0 else [],
-                "text_unit_ids": sorted({f"t{unit}" for member in members for unit in named[member]}),
-                "size": len(members),
-            }
-            for community, (level, parent, members) in COMMUNITIES.items()
-        ],
-        "community_reports": [_report(community) for community in COMMUNITIES],
-        "edges": [
-            {
-                "entity": one,
-                "neighbor": other,
-                "relationship": number,
-                "weight": weight,
-                "combined_degree": degree(one) + degree(other),
-            }
-            for number, (source, target, weight, _) in enumerate(RELATIONSHIPS)
-            for one, other in ((source, target), (target, source))
-        ],
-        "entity_text_units": [
-            {
-                "entity": number,
-                "text_unit": unit,
-                "n_relationships": sum(
-                    unit in units and number in (source, target) for source, target, _, units in RELATIONSHIPS
-                ),
-            }
-            for number, units_of in named.items()
-            for unit in units_of
-        ],
-        "relationship_text_units": [
-            {"relationship": number, "text_unit": unit}
-            for number, (_, _, _, units) in enumerate(RELATIONSHIPS)
-            for unit in units
-        ],
-        "entity_communities": [{"entity": e, "level": level, "community": c} for c, level, e in placed],
-        "entity_aliases": [
-            {"document_id": None, "alias_key": "captain of the niagara", "title_key": "william hudson"},
-        ],
-        "publication": [{"number": 1, "content_digest": "x", "version": "0", "schema_version": SCHEMA_VERSION}],
-    }
-
-
-def _embeddings(rows: dict[str, list[dict[str, Any]]], model: str) -> pl.DataFrame:
-    texts = {
-        "text_unit": [f"{row['context']}\n{row['text']}" for row in rows["text_units"]],
-        "entity": [f"{row['title']}:{row['description']}" for row in rows["entities"]],
-        "community_report": [row["full_content"] for row in rows["community_reports"]],
-    }
-    return pl.concat(
-        pl.DataFrame(
-            {
-                "kind": kind,
-                "number": range(len(found)),
-                "model": model,
-                "vector": embed(found).tolist(),
-            }
+def write_index(path: Path, model: str = "") -> Path:
+    """A published file with the rows above; it has vectors if it is given the name of a `model`."""
+    documents = [
+        {
+            "id": f"d{number}",
+            "batch": "b",
+            "source": f"b/document-{number}.txt",
+            "title": f"Document {number}",
+            "text": "".join(text for document, text, _ in TEXT_UNITS if document == number),
+        }
+        for number in range(3)
+    ]
+    mentions = [
+        (f"t{unit}", title, "THING", description)
+        for number, (title, description) in enumerate(ENTITIES)
+        for unit, (_, _, named) in enumerate(TEXT_UNITS)
+        if number in named
+    ]
+    relationships = [
+        (
+            f"t{unit}",
+            ENTITIES[source][0],
+            ENTITIES[target][0],
+            f"{ENTITIES[source][0]} and {ENTITIES[target][0]}",
+            w,
+            "",
         )
-        for kind, found in texts.items()
-    )
-
-
-def write_index(path: Path, model: str = "", number: int = 1, empty: str | None = None) -> Path:
-    """A published file with the rows above, as publication `number`; `empty` is a table without rows.
-
-    It has vectors if it is given the name of a `model`.
-    """
-    rows = {table: [] if table == empty else of_table for table, of_table in _rows().items()}
-    rows["publication"][0]["number"] = number
-    with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
-        for table in PUBLISHED:
-            connection.execute(table.ddl().replace("{dimensions}", str(DIMENSIONS)))
-        for table in (table for table in PUBLISHED if rows.get(table.name)):
-            frame = pl.DataFrame(rows[table.name], infer_schema_length=None)
-            execute_with(connection, f"INSERT INTO {table.sql_name} BY NAME FROM frame", frame=frame)
-        if model:
-            vectors = _embeddings(rows, model)
-            execute_with(connection, "INSERT INTO embeddings BY NAME FROM vectors", vectors=vectors)
-        search_tables_of(connection)
-        write_macros(connection)
-    return path
+        for source, target, w, units in RELATIONSHIPS
+        for unit in units
+    ]
+    claims = [
+        {
+            "text_unit_id": f"t{unit}",
+            "subject_id": "Lamps" if subject is None else ENTITIES[subject][0],
+            "start_date": date,
+            "description": description,
+        }
+        for subject, unit, description, date in CLAIMS
+    ]
+    communities = {c: (level, parent, [ENTITIES[m][0] for m in of]) for c, (level, parent, of) in COMMUNITIES.items()}
+    reports = [_report(community) for community in COMMUNITIES]
+    aliases = [(None, "captain of the niagara", "william hudson")]
+    path.parent.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=path.parent) as folder:
+        published = write_publication(
+            Path(folder),
+            documents,
+            _text_units(),
+            mentions,
+            relationships,
+            claims,
+            communities,
+            reports,
+            aliases,
+            model,
+        )
+        return published.rename(path)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -316,17 +205,11 @@ def rag(index_file: Path) -> GraphRAG:
 
 
 @pytest.fixture
-def hotpotqa(shared_folder: Path, tmp_path: Path) -> Callable[[str], tuple[Collection, Path]]:
-    """Gives the passages and questions of HotpotQA, titled or untitled, and the folder of their index."""
+def server() -> Iterator[OpenAIServer]:
+    with running() as server:
+        yield server
 
-    def find(name: str) -> tuple[Collection, Path]:
-        if not (folder := SHARED_DATA / "hotpotqa-100").is_dir():
-            pytest.skip("needs ../shared/data/hotpotqa-100")
-        collection = next(each for each in collections(folder) if each.name == name)
-        documents = tmp_path / "hotpotqa"
-        documents.mkdir()
-        for file, text in collection.files.items():
-            (documents / file).write_text(text, encoding="utf-8")
-        return collection, index_once(shared_folder / f"hotpotqa-{name}", documents) / "index"
 
-    return find
+@pytest.fixture
+def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+    return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))

@@ -12,18 +12,13 @@ QUESTION = "Who commanded the Niagara?"
     ("question", "named", "kind"),
     [
         ("Who commanded the Niagara?", 1, "fact"),
-        ("When was the Great Eastern sold, and to whom?", 1, "fact"),
         ("How are Cyrus Field and William Thomson connected?", 2, "fact"),
         ("What is the relationship between them?", 0, "open"),
         ("What are the main themes?", 0, "theme"),
-        ("Summarise the collection.", 0, "theme"),
         ("What is the book about?", 0, "theme"),
-        ("Give me an overview of the voyages.", 0, "theme"),
         ("Summarise what the Niagara did.", 1, "fact"),
         ("What did the oil of the lamps cost?", 0, "open"),
-        ("How did investors react?", 0, "open"),
         ("What were the biggest problems?", 0, "theme"),
-        ("What are the most common complaints?", 0, "theme"),
         ("Was sind die wichtigsten Themen?", 0, "theme"),
         ("Give me an overview of Cyrus Field", 1, "fact"),
         ("船は何をしましたか？", 0, "open"),
@@ -43,7 +38,6 @@ def test_a_question_that_continues_the_conversation_is_about_what_that_names(rag
     ("question", "said"),
     [
         ("Who commanded the Niagara?", "local search: it names 1 entity of the index (by rules)"),
-        ("How are William Hudson and Valentia connected?", "local search: it names 2 entities of the index (by rules)"),
         (
             "What are the main themes?",
             "global search: it asks about the whole ('main themes') and names no entity of the index (by rules)",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.query.citations import Checked, Reference, references, resolve
+from graphrag_assets.query.citations import Checked, references, resolve
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from tests.query.conftest import write_index
 
@@ -16,16 +16,6 @@ EVERYTHING = {
     name: {number: {1, 2} for number in range(10)}
     for name in ("Sources", "Entities", "Relationships", "Claims", "Reports")
 }
-
-
-def test_references_are_read_in_all_forms() -> None:
-    text = "It broke. [Data: Entities (5, 7); Relationships (23, +more)] It was mended.[Data:Report (1)]"
-    assert references(text) == [
-        Reference("Entities", 5, "It broke."),
-        Reference("Entities", 7, "It broke."),
-        Reference("Relationships", 23, "It broke."),
-        Reference("Reports", 1, "It was mended."),
-    ]
 
 
 def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) -> None:
@@ -135,12 +125,6 @@ NEAR_FORMS = {
     "[Data: Sources (1, 1)]": "[Data: Sources (1, 1)]",  # canonical: as written
     "[Sources (1": "[Data: Sources (1)]",
 }
-INVALID_FORMS = {
-    "[Sources (9)]": ["Sources (9)"],
-    "【Data: source nine】": ["source nine"],
-    "[Data: Sources 9, Reports 8]": ["Sources (9)", "Reports (8)"],
-    "[Data: the letter]": ["the letter"],
-}
 PROSE = [
     "Of the three Sources (5) were read, and Reports (3, 4) say so.",
     "The method (claim 5) and the others (claims 1-3, 7) were granted (see report 7).",
@@ -161,13 +145,6 @@ def test_a_near_form_is_read_and_written_as_the_canonical_one(written: str) -> N
         assert shown == f"He did {NEAR_FORMS[written]}. She too."
 
 
-@pytest.mark.parametrize("written", INVALID_FORMS)
-def test_a_near_form_that_leads_nowhere_is_marked_and_counted(written: str) -> None:
-    lost = INVALID_FORMS[written]
-    assert Checked.text(f"A {written}.", GIVEN) == (f"A [unresolved: {'; '.join(lost)}].", lost)
-    assert Checked.text(f"A {written}.", GIVEN, remove=True) == ("A.", lost)
-
-
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_with_names_of_tables_and_numbers_is_not_a_reference(text: str) -> None:
     assert Checked.text(text, GIVEN) == (text, [])
@@ -182,13 +159,6 @@ def test_prose_in_brackets_is_shown_as_soon_as_it_is_no_reference() -> None:
     assert checked.feed("source of [all") == " source of"
     assert checked.feed(" this) (Sources say") == " [all this)"
     assert checked.feed(" so") == " (Sources say so"
-
-
-def test_citations_of_rows_outside_the_context_can_be_removed() -> None:
-    assert Checked.text("A. [Data: Ships (1)] B. [Data: Sources (1, 9)]", GIVEN, remove=True) == (
-        "A. B. [Data: Sources (1)]",
-        ["Ships (1)", "Sources (9)"],
-    )
 
 
 @given(

@@ -1,14 +1,10 @@
 """The examples of docs/query.md."""
 
-import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
-from graphrag_assets.query import GraphRAG
-from tests.conftest import indexed
 from tests.test_docs import ROOT, blocks
 
 sys.path.insert(0, str(ROOT / "docs"))
@@ -39,25 +35,3 @@ def test_python_of_the_guide_prints_the_output_it_shows(index, capsys) -> None:
         said = capsys.readouterr().out
         for comment in re.findall(r"^print\(.*\)  # (local search .*)$", code, re.MULTILINE):
             assert comment in said
-
-
-@pytest.mark.long
-def test_the_worked_example_of_the_ranking_holds(tmp_path: Path) -> None:
-    guide = (ROOT / "docs/query.md").read_text(encoding="utf-8")
-    part = guide[guide.index("## How a passage is ranked") : guide.index("`rag.retrieve` shows this for any question")]
-    tables = [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]]
-        for block in re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)
-    ]
-    passages, shown = tables
-    question = re.search(r'^"(Which river [^"]*)"', part, re.MULTILINE)
-    assert question
-    rows = [{"id": title, "title": title, "text": text} for title, text in passages]
-    (tmp_path / "input").mkdir()
-    (tmp_path / "input" / "passages.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with indexed(tmp_path, tmp_path / "input"):
-        found = GraphRAG(tmp_path / "index").retrieve(question[1])
-    assert [
-        [row["document"], str(row["rank_by_words"] or "–"), f"{row['score']:.3f}", ", ".join(row["about"])]
-        for row in found.iter_rows(named=True)
-    ] == shown

@@ -28,12 +28,9 @@ from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import search_texts, vector_scores
 from graphrag_assets.query.scope import EVERYTHING, scope_of
-from graphrag_assets.store import schema
-from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.publication_writer import publish
-from tests.pipeline.frames import merge
-from tests.word_vectors import MODEL, embed, embedded_question
+from tests.query.small_index import write_publication
+from tests.word_vectors import MODEL, embedded_question
 
 # document: batch, raw_data
 DOCUMENTS = {
@@ -97,118 +94,59 @@ COMMUNITIES = {
 SECRETS = ["zanzibar", "bribe", "moriarty", "spy", "criminal", "vault"]
 
 
-def full(table: schema.Table, rows: pl.DataFrame) -> pl.DataFrame:
-    """`rows` with all columns of the table, null where they lack one."""
-    missing = [pl.lit(None).alias(name) for name in table.column_names if name not in rows.columns]
-    return rows.with_columns(missing).select(table.column_names)
-
-
 def write(
     folder: Path, documents: list[str], aliases: Sequence[tuple[str, str, str]] = ALIASES, vectors: bool = False
 ) -> Path:
     """A publication of the mentions of these documents."""
-    units = [(n, d, t) for n, (d, t) in enumerate(UNITS) if d in documents]
-    kept = {n: d for n, d, _ in units}
-
-    def mentions(rows: list[tuple], *columns: str) -> pl.DataFrame:
-        frame = pl.DataFrame(rows, ["unit", *columns], orient="row").filter(pl.col("unit").is_in(list(kept)))
-        return frame.with_row_index("row").with_columns(
-            id=pl.format("m{}-{}", "unit", "row"),
-            text_unit_id=pl.format("u{}", "unit"),
-            document_id=pl.col("unit").replace_strict(kept, return_dtype=pl.String),
-            batch=pl.lit("b"),
-            extractor=pl.lit("model"),
-        )
-
-    def key(column: str) -> pl.Expr:
-        return pl.col(column).str.to_lowercase()
-
-    frames: dict[schema.Table, pl.DataFrame] = {
-        schema.DOCUMENTS: pl.DataFrame(
-            {
-                "id": documents,
-                "title": [d.title() for d in documents],
-                "source": [f"{DOCUMENTS[d][0]}/{d}.txt" for d in documents],
-                "batch": [DOCUMENTS[d][0] for d in documents],
-                "document_date": [DATES[d] for d in documents],
-                "raw_data": [json.dumps(DOCUMENTS[d][1]) for d in documents],
-                "text": ["".join(t for _, own, t in units if own == d) for d in documents],
-            }
-        ),
-        schema.TEXT_UNITS: pl.DataFrame(
-            {
-                "id": [f"u{n}" for n, _, _ in units],
-                "document_id": [d for _, d, _ in units],
-                "batch": "b",
-                "text": [t for _, _, t in units],
-                "n_sentences": 1,
-                "ordinal": [n for n, _, _ in units],
-            }
-        ),
-        schema.ENTITY_MENTIONS: mentions(ENTITY_MENTIONS, "title", "type", "description").with_columns(
-            title_key=key("title"), n_sentences=pl.lit(1, pl.Int64)
-        ),
-        schema.RELATIONSHIP_MENTIONS: mentions(
-            RELATIONSHIP_MENTIONS, "source", "target", "description", "strength", "type"
-        ).with_columns(source_key=key("source"), target_key=key("target")),
-        schema.COVARIATES: mentions(CLAIMS, "subject_id", "description").with_columns(
-            subject_key=key("subject_id"), object_id=pl.lit("NONE"), object_key=pl.lit("none"), status=pl.lit("TRUE")
-        ),
-        schema.ENTITY_ALIASES: pl.DataFrame(
-            [(*row, "test") for row in aliases],
-            ["document_id", "alias_key", "title_key", "rule"],
-            orient="row",
-        ).filter(pl.col("document_id").is_in(documents)),
-    }
-    graph = merge(
-        frames[schema.ENTITY_MENTIONS],
-        frames[schema.RELATIONSHIP_MENTIONS],
-        frames[schema.ENTITY_ALIASES],
-    )
-    frames[schema.ENTITIES] = graph.entities.with_row_index("human_readable_id")
-    frames[schema.RELATIONSHIPS] = graph.relationships.with_row_index("human_readable_id")
-    ids = dict(graph.entities.select("title_key", "id").iter_rows())
-    described = dict(graph.entities.select("title_key", "description").iter_rows())
-    communities = {c: (level, [m for m in members if m in ids]) for c, (level, members) in COMMUNITIES.items()}
-    naming = dict(graph.entities.select("title_key", "text_unit_ids").iter_rows())
-    frames[schema.COMMUNITIES] = pl.DataFrame(
+    units = {n: f"u{n}" for n, (document, _) in enumerate(UNITS) if document in documents}
+    named = [(units[n], *row) for n, *row in ENTITY_MENTIONS if n in units]
+    descriptions: dict[str, list[str]] = {}
+    for _, title, _, description in named:
+        descriptions.setdefault(title.lower().removesuffix(" the bribed"), []).append(description)
+    texts = {c: " ".join(d for m in of for d in descriptions.get(m, ())) for c, (_, of) in COMMUNITIES.items()}
+    return write_publication(
+        folder,
         [
-            (f"c{c}", c, c, level, -1 if level == 0 else 0, sorted({unit for m in members for unit in naming[m]}))
-            for c, (level, members) in communities.items()
+            {
+                "id": d,
+                "title": d.title(),
+                "source": f"{DOCUMENTS[d][0]}/{d}.txt",
+                "batch": DOCUMENTS[d][0],
+                "document_date": DATES[d],
+                "raw_data": json.dumps(DOCUMENTS[d][1]),
+                "text": "".join(text for document, text in UNITS if document == d),
+            }
+            for d in documents
         ],
-        ["id", "human_readable_id", "community", "level", "parent", "text_unit_ids"],
-        orient="row",
-    ).with_columns(children=pl.lit([], pl.List(pl.Int64)))
-    frames[schema.COMMUNITY_MEMBERS] = pl.DataFrame(
-        [(c, level, ids[m]) for c, (level, members) in communities.items() for m in members],
-        ["community", "level", "entity_id"],
-        orient="row",
+        [
+            {"id": id, "document_id": UNITS[n][0], "batch": "b", "text": UNITS[n][1], "n_sentences": 1, "ordinal": n}
+            for n, id in units.items()
+        ],
+        named,
+        [(units[n], *row) for n, *row in RELATIONSHIP_MENTIONS if n in units],
+        [
+            {"text_unit_id": units[n], "subject_id": subject, "description": text}
+            for n, subject, text in CLAIMS
+            if n in units
+        ],
+        {c: (level, -1 if level == 0 else 0, members) for c, (level, members) in COMMUNITIES.items()},
+        [
+            {
+                "id": f"r{c}",
+                "human_readable_id": c,
+                "community": c,
+                "level": COMMUNITIES[c][0],
+                "title": f"Report {c}",
+                "summary": text,
+                "full_content": text,
+                "rank": 5.0,
+            }
+            for c, text in texts.items()
+            if text
+        ],
+        [row for row in aliases if row[0] in documents],
+        MODEL if vectors else "",
     )
-    reports = {c: " ".join(described[m] for m in members) for c, (_, members) in communities.items() if members}
-    frames[schema.COMMUNITY_REPORTS] = pl.DataFrame(
-        [(f"r{c}", c, c, communities[c][0], f"Report {c}", text, text, 5.0) for c, text in reports.items()],
-        ["id", "human_readable_id", "community", "level", "title", "summary", "full_content", "rank"],
-        orient="row",
-    )
-    embedded = {
-        "text_unit": dict(frames[schema.TEXT_UNITS].select("id", "text").iter_rows()),
-        "entity": dict(graph.entities.select("id", pl.concat_str("title", pl.lit(":"), "description")).iter_rows()),
-        "community_report": dict(frames[schema.COMMUNITY_REPORTS].select("id", "full_content").iter_rows()),
-    }
-    if vectors:
-        frames[schema.EMBEDDINGS] = pl.concat(
-            pl.DataFrame(
-                {"kind": kind, "id": list(texts), "model": MODEL, "vector": embed(list(texts.values())).tolist()}
-            )
-            for kind, texts in embedded.items()
-        )
-    working = IndexDatabase(folder / "working.duckdb")
-    with working.transaction() as connection:
-        for table, frame in frames.items():
-            replace_table(connection, table, full(table, frame))
-        for table in (schema.DOCUMENTS, schema.TEXT_UNITS, schema.COVARIATES):
-            assign_numbers(connection, table.name, frames[table].select("id"))
-    return publish(working, folder).path
 
 
 @pytest.fixture(scope="module")

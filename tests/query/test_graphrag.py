@@ -1,5 +1,6 @@
 """The public interface: every method, the result, new publications, isolation."""
 
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -81,11 +82,13 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
 
 def test_a_new_publication_is_seen_by_the_next_question(tmp_path: Path) -> None:
     (tmp_path / "publications").mkdir()
-    write_index(tmp_path / "publications/graphrag-1.duckdb", number=1)
+    write_index(tmp_path / "publications/graphrag-1.duckdb")
     (tmp_path / "CURRENT").write_text("publications/graphrag-1.duckdb\n")
     rag = GraphRAG(tmp_path)
     assert rag.basic("Niagara").publication == 1
-    write_index(tmp_path / "publications/graphrag-2.duckdb", number=2)
+    shutil.copy(tmp_path / "publications/graphrag-1.duckdb", tmp_path / "publications/graphrag-2.duckdb")
+    with duckdb.connect(str(tmp_path / "publications/graphrag-2.duckdb")) as connection:
+        connection.execute("UPDATE publication SET number = 2")
     (tmp_path / "CURRENT").write_text("publications/graphrag-2.duckdb\n")
     assert rag.basic("Niagara").publication == 2
 

@@ -10,8 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from graphrag_assets.contracts.answering import PLAIN, AnswerOptions, Evidence, Mapped, Point, Reply
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+from graphrag_assets.contracts.answering import NO_ANSWER, Answerer, Evidence, Point, Reply
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, Filter, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.passages import RankingMethod, passage_frame, rank_passages
@@ -25,42 +24,15 @@ VISIBLE = ("voyage", "sale")
 ALIASES = [("voyage", "hudson", "hudson the bribed")]
 
 
-def cites_all(evidence: Evidence) -> str:
-    rows = "; ".join(f"{passage.table} ({passage.number})" for passage in evidence.passages)
-    return f"They met. [Data: {rows}]"
-
-
-class CitesAll(EmbeddedAnswerer):
+class CitesAll(Answerer):
     """Cites every row of its evidence."""
 
-    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
-        return Reply(cites_all(evidence))
+    async def arespond(self, question: str, evidence: Evidence, *_: object) -> Reply:
+        rows = "; ".join(f"{passage.table} ({passage.number})" for passage in evidence.passages)
+        return Reply(f"They met. [Data: {rows}]" if rows else NO_ANSWER)
 
-    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Any:
-        yield cites_all(evidence)
-        yield Reply(cites_all(evidence))
-
-    async def amap(
-        self,
-        question: str,
-        evidence: Evidence,
-        follow_ups: int = 0,
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
-    ) -> Mapped:
-        return Mapped((Point(cites_all(evidence), 50.0),) if evidence.passages else ())
-
-    async def areduce(
-        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
-    ) -> Reply:
+    async def areduce(self, question: str, points: Sequence[Point], *_: object) -> Reply:
         return Reply("\n\n".join(point.text for point in points))
-
-    async def stream_reduction(
-        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
-    ) -> Any:
-        reply = await self.areduce(question, points, options, drift)
-        yield reply.text
-        yield reply
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +85,8 @@ def test_no_context_shows_a_hidden_name(rag: GraphRAG, method: str) -> None:
     assert hidden_names(" ".join([*forms, repr(context), context._repr_markdown_()])) == []
 
 
-def test_no_passage_and_no_suggestion_shows_a_hidden_name(rag: GraphRAG) -> None:
+def test_no_passage_and_no_suggestion_shows_a_hidden_name(path: Path) -> None:
+    rag = GraphRAG(path)
     for ranking in ("graph", "text", "words"):
         passages = rag.retrieve(QUESTION, method=ranking, documents=VISIBLE)
         assert passages.height > 0

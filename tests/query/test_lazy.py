@@ -17,7 +17,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.question import Question
 from tests.conftest import index_once
-from tests.openai_server import OpenAIServer, running
+from tests.openai_server import OpenAIServer
 from tests.query.modeled import chat_answerer, question_of, says, user_message
 
 TOPICS, UNITS_PER_TOPIC = 200, 10
@@ -121,21 +121,11 @@ class Oracle:
         )(body)
 
 
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with running() as server:
-        yield server
-
-
-def rag_of(planted: Planted, server: OpenAIServer, folder: Path, relevant: set[int]) -> tuple[GraphRAG, Oracle]:
-    oracle = Oracle(relevant)
-    server.content = oracle.content
-    return GraphRAG(planted.index, answerer=chat_answerer(server, folder)), oracle
-
-
 @pytest.mark.extended
 def test_nine_of_ten_relevant_text_units_are_found_with_a_budget_of_100(planted, server, tmp_path):
-    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
+    oracle = Oracle(planted.relevant)
+    server.content = oracle.content
+    rag = GraphRAG(planted.index, answerer=chat_answerer(server, tmp_path))
     answer = rag.lazy(QUESTION, budget=100)
     assert len(planted.found_by(answer.tests)) >= 36
     assert planted.found_by(answer.tests) <= planted.relevant
@@ -159,51 +149,12 @@ def test_nine_of_ten_relevant_text_units_are_found_with_a_budget_of_100(planted,
 
 
 @pytest.mark.extended
-def test_the_same_question_costs_nothing_again(planted, server, tmp_path):
-    rag, _ = rag_of(planted, server, tmp_path, planted.relevant)
-    first = rag.lazy(QUESTION)
-    sent = len(server.chats)
-    again = rag.lazy(QUESTION)
-    assert len(server.chats) == sent
-    assert again.answer == first.answer
-    assert again.tests.equals(first.tests)
-    assert again.total_usage.calls == 0
-    larger = rag.lazy(QUESTION, budget=120)  # only the text units that are new are asked for
-    asked = [
-        entry
-        for body in server.chats[sent:]
-        for entry in re.findall(r"Entry (\d+)\.", str(body.body))
-        if body.task == "RelevantUnits"
-    ]
-    known = {planted.entry_of[unit] for unit in first.tests["human_readable_id"]}
-    assert not known & set(map(int, asked))
-    assert larger.tests.height > first.tests.height
-
-
-@pytest.mark.extended
 def test_without_a_model_the_embedded_default_tests(planted):
     answer = GraphRAG(planted.index).lazy(QUESTION, budget=60)
     assert planted.found_by(answer.tests) == planted.said
     assert answer.total_usage.calls == 0
     assert ABOUT in answer.answer
     assert all(ABOUT in citation.quote for citation in answer.citations)
-
-
-@pytest.mark.extended
-def test_a_text_unit_outside_the_filter_is_never_sent(planted, server, tmp_path):
-    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
-    titles = rag.sql("SELECT title FROM documents ORDER BY row_number LIMIT 700")["title"].to_list()
-    allowed = {
-        planted.entry_of[unit]
-        for (unit,) in rag.sql(
-            "SELECT t.human_readable_id FROM text_units t JOIN documents d ON d.id = t.document_id "
-            "WHERE d.title IN (SELECT unnest($titles))",
-            {"titles": titles},
-        ).rows()
-    }
-    answer = rag.lazy(QUESTION, documents=titles)
-    assert answer.tests.height > 20
-    assert set(oracle.asked) <= allowed
 
 
 @pytest.fixture
@@ -224,9 +175,8 @@ def commanded(server: OpenAIServer) -> OpenAIServer:
     return server
 
 
-def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commanded, index_file, tmp_path):
-    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
-    answer = rag.lazy("Who was captain?", batch=1)
+def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commanded, modeled):
+    answer = modeled.lazy("Who was captain?", batch=1)
     (read,) = (user_message(request.body) for request in commanded.chats if request.task == "MapAnswer")
     assert "|(0.1) The Agamemnon and the Niagara met in mid-ocean in June 1858. (0.2) Captain William" in read
     assert "She was Hudson's. [Data: Sources (0.2)]\n" in f"{user_message(commanded.chats[-1].body)}\n"
@@ -235,7 +185,7 @@ def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commande
     (citation,) = answer.citations
     assert (citation.document_id, citation.start_char, citation.end_char) == ("d0", 61, 106)
     assert citation.quote == "Captain William Hudson commanded the Niagara."
-    assert answer.context["sources"]["text"][0] == rag.sql("SELECT text FROM text_units LIMIT 1").item()
+    assert answer.context["sources"]["text"][0] == modeled.sql("SELECT text FROM text_units LIMIT 1").item()
 
 
 @settings(max_examples=100, deadline=None)

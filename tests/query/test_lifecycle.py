@@ -4,7 +4,6 @@ import asyncio
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import graphrag_assets
@@ -23,9 +22,7 @@ from graphrag_assets.query import (
     StoreError,
 )
 from tests.openai_server import FaultPlan, running
-from tests.query.conftest import write_index
 from tests.query.modeled import chat_answerer
-from tests.word_vectors import MODEL, embed
 
 QUESTION = "Who commanded the Niagara?"
 
@@ -97,18 +94,6 @@ def test_errors_are_of_the_kinds_that_python_has(index_file: Path, tmp_path: Pat
     assert isinstance(missing.value, StoreError)
     assert graphrag_assets.IndexMissing is IndexMissing
     assert graphrag_assets.GraphRAG is GraphRAG
-
-
-def test_questions_are_embedded_by_the_function_that_is_given(tmp_path: Path) -> None:
-    asked = list[str]()
-
-    def embedder(texts: list[str]) -> np.ndarray:
-        asked.extend(texts)
-        return embed(texts)
-
-    with GraphRAG(write_index(tmp_path / "graphrag-1.duckdb", MODEL), Echo(), embedder=embedder) as rag:
-        rag.basic(QUESTION)
-    assert asked == [QUESTION]
 
 
 class Counting(Answerer):

@@ -1,8 +1,6 @@
 """Planned search: steps with variables, by a model over HTTP."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +11,8 @@ from graphrag_assets.contracts.plans import Plan, Step
 from graphrag_assets.extras.planned import NO_PLANNER
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.query import GraphRAG
-from tests.openai_server import OpenAIServer, running
-from tests.query.modeled import chat_answerer, question_of, says, user_message
+from tests.openai_server import OpenAIServer
+from tests.query.modeled import question_of, says, user_message
 
 QUESTION = "Who commanded the ship that met the Agamemnon?"
 PLAN = {
@@ -29,12 +27,6 @@ VALUES = {
     "Which ship met the Agamemnon?": [("Niagara", MET)],
     "Who commanded the Niagara?": [("William Hudson", COMMANDED)],
 }
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with running() as server:
-        yield server
 
 
 def model(plan: Any, values: dict[str, list[tuple[str, str]]]) -> Any:
@@ -53,9 +45,9 @@ def notes_in(body: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture
-def rag(index_file: Path, server: OpenAIServer, tmp_path: Path) -> GraphRAG:
+def rag(modeled: GraphRAG, server: OpenAIServer) -> GraphRAG:
     server.content = model(PLAN, VALUES)
-    return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
+    return modeled
 
 
 def sent(server: OpenAIServer, task: str) -> list[str]:

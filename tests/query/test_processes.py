@@ -1,4 +1,4 @@
-"""Questions from many threads at once, and from forked processes. Each test is a process of its own, with a deadline."""
+"""Questions from forked processes."""
 
 import os
 import subprocess
@@ -8,24 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.model_index import PROJECT
-
-SECONDS = 120
-
-
-def run(*arguments: str, **settings: str) -> str:
-    """What a Python process without other settings prints; `TimeoutExpired` if it hangs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHRAG_")}
-    found = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=PROJECT,
-        env=kept | settings,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert found.returncode == 0, found.stderr
-    return found.stdout
-
 
 _FORKED = """
 import multiprocessing, sys
@@ -52,11 +34,12 @@ if __name__ == "__main__":
 def test_a_fork_of_a_process_that_has_asked_raises_an_error_that_names_spawn(index_file: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(_FORKED)
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHRAG_")}
+    environment = plain | {"GRAPHRAG_DATA": str(tmp_path), "PYTHONPATH": str(PROJECT)}
 
     def printed(*how: str) -> list[str]:
-        return run(
-            str(script), str(index_file), *how, GRAPHRAG_DATA=str(tmp_path), PYTHONPATH=str(PROJECT)
-        ).splitlines()
+        command = [sys.executable, str(script), str(index_file), *how]
+        return subprocess.check_output(command, env=environment, text=True, timeout=120).splitlines()
 
     in_child, in_parent = printed("fork", "asked")
     assert "spawn" in in_child

@@ -1,21 +1,16 @@
 """Words of questions and the texts they find: stems, spellings, languages; in SQL as in Python."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
-import polars as pl
 import pytest
 
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question import Question, question_terms
 from graphrag_assets.query.retrieval import word_scores
-from graphrag_assets.store.connections import CONNECTION_CONFIG, ArrowStream
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.publication_writer import create_tables
-from graphrag_assets.store.schema import SCHEMA_VERSION
 from graphrag_assets.text.languages import language_of
-from graphrag_assets.text.words import title_key
-from tests.search_tables import search_tables_of
+from tests.query.small_index import write_publication
 
 ENGLISH = [
     "The complaints of our customers were about late deliveries. Every complaint was answered by e-mail.",
@@ -32,51 +27,22 @@ GERMAN = [
 RUSSIAN = ["Клиенты жаловались на задержки доставки, и ёлка стояла у входа в магазин всю зиму."]
 
 
-def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path:
-    """A publication with a document, a text unit and, where there are titles, an entity for each text."""
-    rows = pl.DataFrame(
-        {
-            "n": range(len(texts)),
-            "text": texts,
-            "language": [language_of(text) for text in texts],
-            "title": titles or [None] * len(texts),
-            "title_key": [title_key(title) for title in titles] if titles else [None] * len(texts),
-        },
-        schema_overrides={"title": pl.String, "title_key": pl.String},
-    )
-    with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
-        create_tables(connection, 1)
-        connection.register("rows", ArrowStream(rows))
-        connection.execute(
-            "INSERT INTO documents BY NAME SELECT 'd' || n AS id, n AS human_readable_id, language FROM rows"
-        )
-        connection.execute(
-            "INSERT INTO text_units BY NAME "
-            "SELECT 't' || n AS id, 'd' || n AS document_id, n AS human_readable_id, text FROM rows"
-        )
-        connection.execute(
-            "INSERT INTO entities BY NAME "
-            "SELECT n AS human_readable_id, title, title_key, '' AS description, 1 AS frequency FROM rows WHERE title IS NOT NULL"
-        )
-        connection.execute(f"INSERT INTO publication BY NAME SELECT 1 AS number, '{SCHEMA_VERSION}' AS schema_version")
-        search_tables_of(connection)
-    return path
+def write(folder: Path, texts: list[str], titles: Sequence[str] = ("Nobody",)) -> Reader:
+    """A publication with a document and a text unit for each text, and an entity for each title."""
+    documents = [{"id": f"d{n}", "batch": "b", "language": language_of(text)} for n, text in enumerate(texts)]
+    units = [{"id": f"t{n}", "document_id": f"d{n}", "batch": "b", "text": text} for n, text in enumerate(texts)]
+    named = [(f"t{n}", title, "", "") for n, title in enumerate(titles)]
+    return CurrentPublication(write_publication(folder, documents, units, named)).reader()
 
 
 @pytest.fixture(scope="module")
-def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("english") / "graphrag.duckdb", ENGLISH)
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return write(tmp_path_factory.mktemp("english"), ENGLISH)
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    path = write(tmp_path_factory.mktemp("mixed") / "graphrag.duckdb", ENGLISH + GERMAN + RUSSIAN)
-    return CurrentPublication(path).reader()
-
-
-@pytest.fixture(scope="module")
-def reader(english: Path) -> Reader:
-    return CurrentPublication(english).reader()
+    return write(tmp_path_factory.mktemp("mixed"), ENGLISH + GERMAN + RUSSIAN)
 
 
 def found(reader: Reader, question: str) -> set[int]:
@@ -145,9 +111,7 @@ def test_stop_words_are_those_of_the_language_that_the_question_seems_to_have(mi
 
 def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
     titles = ["Malmö", "Saint-Exupéry", "Gutta-percha", "Cyrus Field"]
-    reader = CurrentPublication(
-        write(tmp_path / "graphrag.duckdb", [f"About {title}." for title in titles], titles)
-    ).reader()
+    reader = write(tmp_path, [f"About {title}." for title in titles], titles)
     for question, number in (
         ("where is malmo?", 0),
         ("MALMÖ'S harbor", 0),

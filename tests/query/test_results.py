@@ -14,12 +14,6 @@ from .modeled import chat_answerer, says
 QUESTION = "Who commanded the Niagara?"
 
 
-def test_each_method_has_its_context(rag: GraphRAG) -> None:
-    plain = rag.context("local", QUESTION, top_k_entities=2)
-    assert asyncio.run(rag.acontext("local", QUESTION, top_k_entities=2)).text == plain.text
-    assert asyncio.run(rag.acontext("global", QUESTION)).text == rag.context("global", QUESTION).text != plain.text
-
-
 class Told(Callbacks):
     def __init__(self) -> None:
         self.calls, self.errors = list[tuple[str, Usage]](), list[Failure]()

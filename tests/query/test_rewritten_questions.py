@@ -1,14 +1,12 @@
 """A question of a conversation is rewritten once, and searched for and answered without the conversation."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphrag_assets.query import METHODS, GraphRAG
-from tests.openai_server import OpenAIServer, running
-from tests.query.modeled import chat_answerer, says, user_message
+from tests.openai_server import OpenAIServer
+from tests.query.modeled import says, user_message
 
 HISTORY = [("user", "Which ship met the Agamemnon?"), ("assistant", "The Niagara did, on 26 June.")]
 ALONE = "Who commanded the Niagara?"
@@ -17,27 +15,21 @@ SAID = "William Hudson. [Data: Sources (0)]"
 
 
 @pytest.fixture
-def server() -> Iterator[OpenAIServer]:
+def server(server: OpenAIServer) -> OpenAIServer:
     def step(body: dict[str, Any]) -> dict[str, Any]:
         return {"points": [{"description": SAID, "score": 80}], "follow_ups": [{"question": "What then?", "score": 9}]}
 
-    with running() as server:
-        server.content = says(
-            text=SAID,
-            SubQuestions={"question": ALONE, "questions": []},
-            MapAnswer={"points": [{"description": SAID, "score": 80}]},
-            DriftAnswer=step,
-            QuestionKind={"kind": "fact", "reason": "It asks for one."},
-            RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
-            PlannedSteps={"steps": [{"variable": "answer", "question": ALONE}]},
-            StepValues={"values": [{"value": "William Hudson", "statement": SAID}]},
-        )
-        yield server
-
-
-@pytest.fixture
-def modeled(index_file: Path, server: OpenAIServer, tmp_path: Path) -> GraphRAG:
-    return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
+    server.content = says(
+        text=SAID,
+        SubQuestions={"question": ALONE, "questions": []},
+        MapAnswer={"points": [{"description": SAID, "score": 80}]},
+        DriftAnswer=step,
+        QuestionKind={"kind": "fact", "reason": "It asks for one."},
+        RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
+        PlannedSteps={"steps": [{"variable": "answer", "question": ALONE}]},
+        StepValues={"values": [{"value": "William Hudson", "statement": SAID}]},
+    )
+    return server
 
 
 def messages(server: OpenAIServer) -> list[str]:

@@ -1,31 +1,22 @@
 """Collections that one context can hold are read whole."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from graphrag_assets.query import Filter, GraphRAG, LocalOptions
-from tests.openai_server import OpenAIServer, running
+from tests.openai_server import OpenAIServer
 from tests.query.conftest import TEXT_UNITS
-from tests.query.modeled import chat_answerer, says, user_message
+from tests.query.modeled import says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 SAID = "William Hudson. [Data: Sources (0)]"
 
 
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with running() as server:
-        server.content = says(text=SAID)
-        yield server
-
-
 @pytest.mark.parametrize("method", ["local", "drift", "planned"])
 def test_one_request_reads_all_passages_once_and_nothing_that_repeats_them(
-    index_file: Path, server: OpenAIServer, tmp_path: Path, method: str
+    modeled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:
-    answer = GraphRAG(index_file, answerer=chat_answerer(server, tmp_path)).search(method, QUESTION)
+    server.content = says(text=SAID)
+    answer = modeled.search(method, QUESTION)
     (request,) = server.chats
     assert all(user_message(request.body).count(text.strip()) == 1 for _, text, _ in TEXT_UNITS)
     assert "-----Reports-----" not in user_message(request.body)

@@ -1,11 +1,9 @@
 """Answers in pieces, for synchronous and asynchronous callers, by a model over HTTP and without one."""
 
 import asyncio
-import gc
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import METHODS, GraphRAG
-from tests.openai_server import OpenAIServer, running
-from tests.query.modeled import chat_answerer, says, user_message
+from tests.openai_server import OpenAIServer
+from tests.query.modeled import says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 CITED = {
@@ -45,9 +43,9 @@ def points_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def server() -> Iterator[OpenAIServer]:
+def server(server: OpenAIServer) -> OpenAIServer:
     report = {"description": "Hudson commanded her. [Data: Reports (3)]", "score": 80}
-    content = says(
+    server.content = says(
         text=said_of,
         MapAnswer=points_of,
         DriftAnswer={"points": [report], "follow_ups": [{"question": "Who was Hudson?", "score": 70}]},
@@ -58,13 +56,7 @@ def server() -> Iterator[OpenAIServer]:
         StepValues={"values": [{"value": "William Hudson", "statement": f"{HUDSON} [Data: Sources (0)]"}]},
         PlannedSteps={"steps": [{"variable": "answer", "question": QUESTION}]},
     )
-    with running(content=content) as server:
-        yield server
-
-
-@pytest.fixture
-def modeled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
-    return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
+    return server
 
 
 @pytest.mark.parametrize("method", [*METHODS, "ask"])
@@ -120,9 +112,8 @@ def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
     assert modeled.local(QUESTION).answer.endswith("He was content.")
 
 
-@pytest.mark.long
 def test_a_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: OpenAIServer) -> None:
-    server.content = says(text=" ".join(map(str, range(20_000))))
+    server.content = says(text=" ".join(map(str, range(5_000))))
     with modeled.stream("local", QUESTION) as stream:
         next(stream)
     assert list(stream) == []
@@ -131,14 +122,6 @@ def test_a_stream_left_early_leaves_nothing_running(modeled: GraphRAG, server: O
     asked = len(server.chats)
     assert not _searches()
     assert len(server.chats) == asked == 1
-
-
-@pytest.mark.long
-def test_abandoned_stream_ends_by_itself(modeled: GraphRAG, server: OpenAIServer) -> None:
-    server.content = says(text=" ".join(map(str, range(20_000))))
-    next(modeled.stream("local", QUESTION))
-    gc.collect()
-    _until(lambda: not _searches())
 
 
 @pytest.mark.parametrize("method", METHODS)

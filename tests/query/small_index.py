@@ -20,7 +20,10 @@ Row = dict[str, Any]
 def frame_of(table: schema.Table, rows: Sequence[Row]) -> pl.DataFrame:
     """The rows with all columns of the table, null where they lack one."""
     columns = {name: [row.get(name) for row in rows] for name in table.column_names}
-    return pl.DataFrame(columns, infer_schema_length=None)
+    types = {
+        column.name: schema.POLARS_TYPES[column.type] for column in table.columns if column.type in schema.POLARS_TYPES
+    }
+    return pl.DataFrame(columns, schema_overrides=types, infer_schema_length=None)
 
 
 def write_publication(

@@ -29,7 +29,9 @@ RUSSIAN = ["Клиенты жаловались на задержки доста
 
 def write(folder: Path, texts: list[str], titles: Sequence[str] = ("Nobody",)) -> Reader:
     """A publication with a document and a text unit for each text, and an entity for each title."""
-    documents = [{"id": f"d{n}", "batch": "b", "language": language_of(text)} for n, text in enumerate(texts)]
+    documents = [
+        {"id": f"d{n}", "title": "", "batch": "b", "language": language_of(text)} for n, text in enumerate(texts)
+    ]
     units = [{"id": f"t{n}", "document_id": f"d{n}", "batch": "b", "text": text} for n, text in enumerate(texts)]
     named = [(f"t{n}", title, "", "") for n, title in enumerate(titles)]
     return CurrentPublication(write_publication(folder, documents, units, named)).reader()

@@ -7,10 +7,11 @@ from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError, QueryTimeout
 from graphrag_assets.llm.event_loop import is_current, submit
-from graphrag_assets.query.ask import Ask, Models, Trace, rewrite_question
+from graphrag_assets.query.ask import Ask, Trace, rewrite_question
 from graphrag_assets.query.citations import Citation, given_by, references, resolve
-from graphrag_assets.query.options import QuestionOptions
-from graphrag_assets.query.results import Answer, Failure
+from graphrag_assets.query.options import Failure, QuestionOptions
+from graphrag_assets.query.query_models import Models
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.scope import scope_of
 from graphrag_assets.runtime.interruption import Cancellation
 from graphrag_assets.runtime.tracing import span

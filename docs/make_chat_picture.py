@@ -22,7 +22,7 @@ def main() -> None:
         page.keyboard.press("Enter")
         page.get_by_text("The answer is complete.").wait_for()
         page.locator(".cite").first.click()
-        page.locator("#passage mark").wait_for()
+        page.frame_locator("#passage iframe").locator("mark").wait_for()
         page.locator("#panel").evaluate("panel => { panel.scrollTop = 0; }")
         save(page.screenshot(), PICTURES / "chat.png")
 

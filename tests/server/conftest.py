@@ -35,18 +35,19 @@ class Served:
         given = {"Authorization": f"Bearer {token}"} if token else {}
         return httpx.Client(base_url=self.url, headers=given | headers, timeout=60)
 
-    def events(self, token: str = "", question: str = QUESTION, **body: Any) -> list[tuple[str, dict[str, Any]]]:
-        """Names and data of the events by which the page is answered."""
+    def chunks(self, token: str = "", question: str = QUESTION, method: str = "local", **metadata: Any) -> list[Any]:
+        """The chunks by which the page is answered."""
         with self.http(token) as http:
-            response = http.post("/api/query/stream", json={"question": question, "method": "local", **body})
+            response = http.post("/v1/chat/completions", json=completion(question, method, stream=True, **metadata))
         assert response.status_code == 200, response.text
-        found, name = [], ""
-        for line in response.text.splitlines():
-            if line.startswith("event: "):
-                name = line[7:]
-            elif line.startswith("data: "):
-                found.append((name, json.loads(line[6:])))
-        return found
+        *chunks, done = (line[6:] for line in response.text.splitlines() if line.startswith("data: "))
+        assert done == "[DONE]"
+        return [json.loads(chunk) for chunk in chunks]
+
+    def answer(self, *args: str, **options: Any) -> dict[str, Any]:
+        """What the page shows of an answer."""
+        (answer,) = (chunk["graphrag"] for chunk in self.chunks(*args, **options) if "graphrag" in chunk)
+        return answer
 
     @contextlib.asynccontextmanager
     async def mcp(self, token: str = "", **options: Any) -> Any:
@@ -57,6 +58,12 @@ class Served:
             MCPClient(streamable_http_client(f"{self.url}/mcp", http_client=http), **options) as client,
         ):
             yield client
+
+
+def completion(question: str, method: str = "local", stream: bool = False, **metadata: Any) -> dict[str, Any]:
+    """The body of a request at `/v1/chat/completions`."""
+    messages = [{"role": "user", "content": question}]
+    return {"model": f"graphrag-{method}", "messages": messages, "stream": stream, "metadata": metadata}
 
 
 def free_port() -> int:

@@ -12,7 +12,7 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.extras.server.access import clients_of
 from graphrag_assets.runtime.outgoing import mask
 from graphrag_assets.testing import index_of
-from tests.server.conftest import serve
+from tests.server.conftest import completion, serve
 
 RED, BLUE, ALL = "red-token-0123456789", "blue-token-0123456789", "all-token-0123456789"
 GONE = "gone-token-0123456789"
@@ -61,7 +61,7 @@ def test_thirty_questions_show_nothing_of_the_other_client(tenants):
 
     def ask(given: tuple[str, str]) -> str:
         question, method = given
-        return str(tenants.events(token, question, method=method)).replace(question, "")
+        return str(tenants.chunks(token, question, method)).replace(question, "")
 
     with ThreadPoolExecutor(4) as pool:
         texts = list(pool.map(ask, asked))
@@ -94,17 +94,17 @@ def test_lookups_show_nothing_of_the_other_client(tenants):
         assert not re.search(r"Heron|blue/|Blue", text.replace("'Cobalt Heron'", "")), call
 
     with tenants.http(RED) as http:
-        assert http.get(f"/api/source/{unit}").status_code == 404
+        assert http.get(f"/source/{unit}").status_code == 404
         assert http.get("/explorer").status_code == 403
-        assert http.get("/api/status").json() == {"client": "red", "publication": 1, "map": None}
+        assert http.get("/v1/models").json()["graphrag"] == {"client": "red", "publication": 1, "map": None}
     with tenants.http(ALL) as http:
-        assert "Heron" in http.get(f"/api/source/{unit}").text
+        assert "Heron" in http.get(f"/source/{unit}").text
         assert "Explorer" in http.get("/explorer").text
 
 
 def test_a_filter_of_a_request_can_only_narrow_that_of_its_token(tenants):
     answers = [
-        tenants.events(RED, "Who met Mercury Works?", filter=limits)[-2][1]
+        tenants.answer(RED, "Who met Mercury Works?", filter=limits)
         for limits in (
             {"batches": ["blue"]},
             {"batches": ["lube"]},
@@ -116,50 +116,50 @@ def test_a_filter_of_a_request_can_only_narrow_that_of_its_token(tenants):
         assert hidden["citations"] == hidden["entities"] == []
         assert (hidden["text"], len(hidden["errors"])) == (absent["text"], len(absent["errors"]))
         assert "red" not in str(hidden["errors"])
-    answer = tenants.events(RED, "Who met Mercury Works?", filter={"documents": ["Plan 1 of Vermilion Falcon"]})[-2][1]
+    answer = tenants.answer(RED, "Who met Mercury Works?", filter={"documents": ["Plan 1 of Vermilion Falcon"]})
     assert {citation["title"] for citation in answer["citations"]} == {"Plan 1 of Vermilion Falcon"}
     (text,) = tool_results(tenants, RED, ("retrieve", {"question": "Mercury", "filter": {"batches": ["blue", "red"]}}))
     assert "Vermilion" in text
     assert "Cobalt" not in text
     with tenants.http(RED) as http:
         for options in ({"rights": {}}, {"batches": ["blue"]}):
-            refused = http.post("/api/query/stream", json={"question": "x", "options": options})
+            refused = http.post("/v1/chat/completions", json=completion("x", options=options))
             assert "is no option here" in refused.text
 
 
 def test_a_filter_of_a_token_whose_names_are_gone_shows_nothing_and_fails_nothing(tenants):
-    texts = [str(tenants.events(GONE, "x")), *tool_results(tenants, GONE, ("retrieve", {"question": "x"}))]
+    texts = [str(tenants.chunks(GONE, "x")), *tool_results(tenants, GONE, ("retrieve", {"question": "x"}))]
     with tenants.http(GONE) as http:
-        assert http.get("/api/status").status_code == 200
+        assert http.get("/v1/models").status_code == 200
     assert re.findall(r"\b(?:red|blue|gone|error)\b", str(texts).replace("'errors'", "")) == []
 
 
 def test_tokens_are_asked_for_everywhere_but_at_the_page(tenants):
-    paths = ["/api/status", "/v1/models", "/explorer", "/mcp", "/api/source/1"]
+    paths = ["/v1/models", "/explorer", "/mcp", "/source/1"]
     with tenants.http() as http:
         assert {path: http.get(path).status_code for path in paths} == dict.fromkeys(paths, 401)
         assert http.get("/").status_code == http.get("/healthz").status_code == 200
     with tenants.http("wrong-token-0123456789") as http:
-        assert http.post("/api/query/stream", json={"question": "x"}).status_code == 401
+        assert http.post("/v1/chat/completions", json=completion("x")).status_code == 401
 
 
 def test_links_open_without_a_token_and_only_what_they_were_signed_for(tenants):
-    answer = tenants.events(RED, "Who leads Vermilion Falcon?")[-2][1]
+    answer = tenants.answer(RED, "Who leads Vermilion Falcon?")
     citation = answer["citations"][0]
-    blue = tenants.events(BLUE, "Who leads Cobalt Heron?")[-2][1]["citations"][0]
+    blue = tenants.answer(BLUE, "Who leads Cobalt Heron?")["citations"][0]
     url = citation["url"]
     with tenants.http() as http:
-        page = http.get(url, headers={"Accept": "text/html"})
+        page = http.get(url)
         assert page.status_code == 200
         assert "Vermilion" in page.text
         for other in (
             url.replace("for=red", "for=blue"),
-            url.replace("/api/source/", "/v1/models/api/source/"),
+            url.replace("/source/", "/v1/models/source/"),
             url[:-1] + ("0" if url[-1] != "0" else "1"),
             url.replace(citation["text_unit_id"], blue["text_unit_id"]),
         ):
             assert http.get(other).status_code == 401, other
-        assert http.get(url.replace("/api/source/", "/api/source/../")).status_code in (401, 404)
+        assert http.get(url.replace("/source/", "/source/../")).status_code in (401, 404)
 
 
 @pytest.mark.parametrize(

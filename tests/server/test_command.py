@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.openai_server import running
-from tests.server.conftest import QUESTION, free_port
+from tests.server.conftest import QUESTION, completion, free_port
 
 
 def started(index: object, port: int, **environment: str) -> subprocess.Popen:
@@ -36,10 +36,10 @@ def test_serve_ends_on_sigterm_and_an_open_stream_says_why(sample_index):
         try:
             _wait(url)
             read: list[str] = []
-            body = {"question": QUESTION, "method": "local"}
+            body = completion(QUESTION, stream=True)
 
             def ask() -> None:
-                read.append(httpx.post(f"{url}/api/query/stream", json=body, timeout=60).text)
+                read.append(httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60).text)
 
             asking = threading.Thread(target=ask)
             asking.start()
@@ -48,7 +48,7 @@ def test_serve_ends_on_sigterm_and_an_open_stream_says_why(sample_index):
             process.send_signal(signal.SIGTERM)
             asking.join(30)
             assert time.monotonic() - told > 2.5
-            assert "event: error" in read[0]
+            assert 'data: {"error"' in read[0]
             assert "was closed before the answer was complete" in read[0]
             assert process.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
             assert f"page: {url}/" in process.communicate()[0]

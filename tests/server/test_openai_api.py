@@ -32,7 +32,7 @@ def test_completion_has_text_annotations_and_a_list_of_sources(client, sample_se
     by_mark = dict(zip(marks, ((place.title, place.url) for place in places), strict=True))
     assert len({url for _, url in by_mark.values()}) == len(by_mark)
     assert by_mark["[1]"][0] == "The great ship"
-    assert all(place.url.startswith(f"{sample_server.url}/api/source/") for place in places)
+    assert all(place.url.startswith(f"{sample_server.url}/source/") for place in places)
     assert found.usage.total_tokens == found.usage.prompt_tokens + found.usage.completion_tokens
 
 

@@ -37,7 +37,7 @@ def served() -> Iterator[Served]:
     ],
 )
 def test_only_references_are_footnotes_and_each_opens_its_own_passage(served: Served, question: str) -> None:
-    answer = served.events(TOKEN, question)[-2][1]
+    answer = served.answer(TOKEN, question)
     marks = [int(number) for number in MARK.findall(answer["text"])]
     citations = {citation["footnote"]: citation for citation in answer["citations"]}
     assert set(marks) == set(citations)
@@ -47,7 +47,7 @@ def test_only_references_are_footnotes_and_each_opens_its_own_passage(served: Se
     assert foreign
     with served.http() as http:
         for citation in citations.values():
-            page = http.get(citation["url"], headers={"Accept": "text/html"}).text
+            page = http.get(citation["url"]).text
             marked = page.split('<mark id="marked">')[1].split("</mark>")[0]
             assert marked == citation["quote"]
     asked = {"model": "graphrag-local", "messages": [{"role": "user", "content": question}]}
@@ -112,8 +112,8 @@ def test_errors_have_the_form_of_openai(served: Served) -> None:
 @pytest.mark.parametrize("number", ["²", "9" * 30, "-1"])
 def test_what_is_no_number_is_no_error_of_the_server(served: Served, number: str) -> None:
     with served.http(TOKEN) as http:
-        for path in (f"/api/source/{number}", f"/api/source/x?span={number}-{number}"):
-            answer = http.get(path, headers={"Accept": "text/html"})
+        for path in (f"/source/{number}", f"/source/x?span={number}-{number}"):
+            answer = http.get(path)
             assert answer.status_code in (400, 404)
             assert ".duckdb" not in answer.text
 
@@ -126,8 +126,8 @@ def test_links_after_an_edit_mark_the_quotation_or_say_that_it_is_gone(project: 
         project.write(f"b/{n}.md", f"# Note {n}\n\n{text}\n")
     project.index_all()
     index = project.root / "index"
-    with GraphRAG(index) as rag, serve(rag) as served, served.http(Accept="text/html") as http:
-        citations = served.events("", "Who sold the gauge of Hellnes?")[-2][1]["citations"]
+    with GraphRAG(index) as rag, serve(rag) as served, served.http() as http:
+        citations = served.answer("", "Who sold the gauge of Hellnes?")["citations"]
         assert {citation["title"] for citation in citations} >= {"Note 1"}
         project.write("b/1.md", f"# Note 1\n\nAn earlier line. {texts[1]}\n")
         project.write("b/0.md", "# Note 0\n\nNothing of it is left.\n")

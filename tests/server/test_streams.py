@@ -11,7 +11,7 @@ import pytest
 from graphrag_assets.contracts.answering import PLAIN, Answerer, AnswerOptions, Evidence, Reply
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.testing import index_of
-from tests.server.conftest import serve
+from tests.server.conftest import completion, serve
 
 
 class Slow(Answerer):
@@ -39,25 +39,19 @@ def noted() -> Iterator[Path]:
         yield rag.index.path
 
 
-ASK = {"question": "Whom did Ada Lovelace meet?", "method": "local"}
-COMPLETION = {"model": "graphrag-local", "messages": [{"role": "user", "content": "Whom did Ada Lovelace meet?"}]}
+QUESTION = "Whom did Ada Lovelace meet?"
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/api/query/stream", ASK),
-        ("/v1/chat/completions", COMPLETION),
-        ("/v1/chat/completions", COMPLETION | {"stream": True}),
-    ],
-)
-def test_a_client_that_leaves_ends_its_search_within_a_second(noted, path, body):
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_ends_its_search_within_a_second(noted, stream):
     slow = Slow()
     with GraphRAG(noted, slow) as rag, serve(rag) as served:
 
         async def leave() -> None:
             async with httpx.AsyncClient(base_url=served.url, timeout=60) as http:
-                asked = asyncio.ensure_future(http.post(path, json=body))
+                asked = asyncio.ensure_future(
+                    http.post("/v1/chat/completions", json=completion(QUESTION, stream=stream))
+                )
                 assert await asyncio.to_thread(slow.begun.wait, 30)
                 asked.cancel()
 
@@ -83,7 +77,7 @@ def test_an_agent_that_leaves_ends_its_search_within_a_second(noted, mode):
 def test_a_search_ends_at_its_time_limit_and_the_first_byte_comes_before(noted):
     with GraphRAG(noted, Slow()) as rag, serve(rag, seconds=1) as served:
         with served.http() as http:
-            assert http.post("/v1/chat/completions", json=COMPLETION).status_code == 504
-        (first, _), *_, (name, error), _ = served.events(**ASK)
-    assert (first, name) == ("status", "error")
-    assert "timeout" in error["message"]
+            assert http.post("/v1/chat/completions", json=completion(QUESTION)).status_code == 504
+        first, last = served.chunks(question=QUESTION)
+    assert first["choices"][0]["delta"]["role"] == "assistant"
+    assert "timeout" in last["error"]["message"]

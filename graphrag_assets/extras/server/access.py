@@ -134,7 +134,7 @@ class Access:
     ) -> str | None:
         """Return the address of a text unit's page with these characters of it marked."""
         place = {"publication": publication} | ({"span": f"{span[0]}-{span[1]}"} if span else {})
-        return self.url(client, f"/api/source/{quote(text_unit, safe='')}", place) if text_unit else None
+        return self.url(client, f"/source/{quote(text_unit, safe='')}", place) if text_unit else None
 
     def signer(self, path: str, query: Mapping[str, str]) -> Client | None:
         """Return the client for whom an address was signed; None if the signature is not valid, or over."""

@@ -35,6 +35,12 @@ class Footnotes:
     _since: str = ""
     _statement: str = ""
 
+    async def whole(self, stream: AnswerStream) -> Answer:
+        """Return the answer, once it is complete."""
+        async for _ in self.pieces(stream):
+            pass
+        return stream.result
+
     async def pieces(self, stream: AnswerStream) -> AsyncIterator[str]:
         """Yield the text of an answer, in pieces; the stream is closed at the end."""
         async with stream:

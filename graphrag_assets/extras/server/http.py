@@ -1,4 +1,4 @@
-"""What all addresses share: the client of a request, its body, errors as JSON, streams of events."""
+"""What all addresses share: the client of a request, errors as JSON, streams of events."""
 
 import asyncio
 import json
@@ -8,20 +8,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
-from pydantic import BaseModel, ValidationError
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from graphrag_assets.errors import GraphRAGError, InvalidOption, ModelUnavailable, QueryError, QueryTimeout, StoreError
-from graphrag_assets.extras.server.access import Access, Client, in_words
+from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.lookups import NotFoundError
 from graphrag_assets.runtime.outgoing import mask
 
 log = logging.getLogger(__name__)
 
-Body = TypeVar("Body", bound=BaseModel)
 Result = TypeVar("Result")
 GRACE_SECONDS = 3.0
 """For which answers in progress may go on when the server is told to end."""
@@ -52,18 +50,6 @@ def client_of(request: Request) -> Client:
     if client is None:
         raise ForbiddenError("This address needs a token.")
     return client
-
-
-async def body_of(request: Request, kind: type[Body]) -> Body:
-    """Return the JSON of a request.
-
-    Raises:
-        InvalidOption: it is none, or a field is not allowed.
-    """
-    try:
-        return kind.model_validate_json(await request.body())
-    except ValidationError as error:
-        raise InvalidOption(in_words(error)) from None
 
 
 def status_of(error: Exception) -> int:

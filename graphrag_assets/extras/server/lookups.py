@@ -101,16 +101,12 @@ def communities(reader: Reader, scope: Scope, level: int | None = None, limit: i
     return reports.select("human_readable_id", "community", "level", "size", "rank", "title", "summary").to_dicts()
 
 
-def passage(reader: Reader, scope: Scope, text_unit: str) -> Row:
-    """Return a text unit with its document, by its id.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+def passage(reader: Reader, scope: Scope, text_unit: str) -> Row | None:
+    """Return a text unit with its document, by its id; None if there is none."""
     numbers = reader.numbers("SELECT human_readable_id FROM text_units WHERE id = $id", {"id": text_unit})
     rows = passages(fetch.sources(reader, numbers, scope))
     if not rows:
-        raise NotFoundError(f"There is no text unit {text_unit!r}.")
+        return None
     (row,) = rows
     places, row_number = reader.rows(
         "SELECT places, row_number FROM documents WHERE id = $id", {"id": row["document_id"]}

@@ -1,7 +1,7 @@
-"""`/v1`: the index as models of OpenAI's Chat Completions, for chat programs and clients of that protocol.
+"""`/v1`: the index as models of OpenAI's Chat Completions, for chat programs, clients of that protocol, and the page.
 
 Sources are given in two forms, because clients read different ones: `annotations` of the message, and a list at the end
-of the text.
+of the text. The field `graphrag`, which the page reads, has the answer with its citations, entities and errors.
 """
 
 import json
@@ -11,25 +11,25 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any, get_args
 
-from pydantic import BaseModel, Field, Json
+from pydantic import BaseModel, Field, Json, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.errors import InvalidOption
+from graphrag_assets.extras.server.access import in_words
 from graphrag_assets.extras.server.footnotes import HEADING, MARK, Footnotes, title_of
 from graphrag_assets.extras.server.http import (
     PlainJSON,
     as_json,
-    body_of,
     client_of,
     error_of,
     event_stream,
     until_disconnect,
 )
 from graphrag_assets.extras.server.lookups import NotFoundError
-from graphrag_assets.extras.server.searches import Ask, Message, Searches
+from graphrag_assets.extras.server.searches import Searches
 from graphrag_assets.query import AnswerMethodName, AnswerStream
 
 _PREFIX = "graphrag-"
@@ -90,8 +90,8 @@ class ChatRequest(BaseModel):
         ):
             raise InvalidOption("tools are not supported: answers are text with citations. Agents use /mcp.")
 
-    def ask(self) -> Ask:
-        """Return the question: the newest message of the user, with the turns before it.
+    def question(self) -> dict[str, Any]:
+        """Return the arguments of `Searches.ask`: the newest message of the user, with the turns before it.
 
         Raises:
             InvalidOption: there is no such model, or no question.
@@ -102,18 +102,18 @@ class ChatRequest(BaseModel):
         if not places or not self.messages[places[-1]].text.strip():
             raise InvalidOption("The messages have no question of the user.")
         turns = [
-            Message(role=message.role, content=message.text)
+            {"role": message.role, "content": message.text}
             for message in self.messages[: places[-1]]
             if message.role in ("user", "assistant") and message.text
         ]
         metadata = self.metadata or SearchMetadata()
-        return Ask(
-            question=self.messages[places[-1]].text,
-            method=self.model.removeprefix(_PREFIX),
-            history=turns[-200:],
-            filter=metadata.filter,
-            options=metadata.options,
-        )
+        return {
+            "question": self.messages[places[-1]].text,
+            "method": self.model.removeprefix(_PREFIX),
+            "history": turns[-200:],
+            "filter": metadata.filter,
+            "options": metadata.options,
+        }
 
 
 class OpenAI:
@@ -132,7 +132,12 @@ class OpenAI:
         ]
 
     async def models(self, request: Request) -> Response:
-        return PlainJSON({"object": "list", "data": [_model(name) for name in _MODELS]})
+        """Return the models; and of the index, the publication and the address of its map if the client may see it."""
+        client = client_of(request)
+        publication = await self.searches.look_up(client, lambda reader, _: reader.publication)
+        map_url = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
+        about = {"client": client.name, "publication": publication, "map": map_url}
+        return PlainJSON({"object": "list", "data": [_model(name) for name in _MODELS], "graphrag": about})
 
     async def model(self, request: Request) -> Response:
         name = request.path_params["model"]
@@ -141,7 +146,11 @@ class OpenAI:
         return PlainJSON(_model(name))
 
     async def complete(self, request: Request) -> Response:
-        chat, client = await body_of(request, ChatRequest), client_of(request)
+        client = client_of(request)
+        try:
+            chat = ChatRequest.model_validate_json(await request.body())
+        except ValidationError as error:
+            raise InvalidOption(in_words(error)) from None
         chat.check()
         reply = _Reply(chat.model)
         if _CHORE.search(chat.messages[-1].text):
@@ -149,30 +158,26 @@ class OpenAI:
             if chat.stream:
                 return event_stream(_chore_stream(reply, text), self.searches.rag.aclose)
             return PlainJSON(reply.whole(text, [], Usage()))
-        ask = chat.ask()
+        stream, footnotes = self.searches.ask(client, **chat.question())
         if chat.stream:
-            has_usage, stream = (
-                bool((chat.stream_options or {}).get("include_usage")),
-                self.searches.stream(client, ask),
-            )
-            events = self._stream(stream, self.searches.footnotes(client, stream), reply, has_usage)
-            return event_stream(events, self.searches.rag.aclose)
-        answer, footnotes = await until_disconnect(request, self.searches.answer(client, ask))
-        text = footnotes.text(answer.answer)
-        return PlainJSON(reply.whole(text + footnotes.as_markdown(), _annotations(footnotes, text), answer.total_usage))
+            has_usage = bool((chat.stream_options or {}).get("include_usage"))
+            return event_stream(self._stream(stream, footnotes, reply, has_usage), self.searches.rag.aclose)
+        answer = await until_disconnect(request, footnotes.whole(stream))
+        plain = footnotes.plain(answer)
+        content, annotations = plain["text"] + footnotes.as_markdown(), _annotations(footnotes, plain["text"])
+        return PlainJSON(reply.whole(content, annotations, answer.total_usage, graphrag=plain))
 
     async def _stream(
         self, stream: AnswerStream, footnotes: Footnotes, reply: "_Reply", has_usage: bool
     ) -> AsyncIterator[Event]:
         """Chunks of a completion, the first of which is sent before the search."""
-        answer_text = ""
         yield reply.chunk({"role": "assistant", "content": ""})
         try:
             async for text in footnotes.pieces(stream):
-                answer_text += text
                 yield reply.chunk({"content": text})
-            yield reply.chunk({"content": footnotes.as_markdown()})
-            yield reply.chunk({"annotations": _annotations(footnotes, answer_text)})
+            plain = footnotes.plain(stream.result)
+            sources = {"content": footnotes.as_markdown(), "annotations": _annotations(footnotes, plain["text"])}
+            yield reply.chunk(sources, graphrag=plain)
             yield reply.chunk({}, finish="stop")
             if has_usage:
                 yield reply.usage(stream.result.total_usage)
@@ -191,8 +196,8 @@ class _Reply:
     def __init__(self, model: str) -> None:
         self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
 
-    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> Event:
-        return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
+    def chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> Event:
+        return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
 
     def usage(self, usage: Usage) -> Event:
         return self._chunk([], usage=_tokens(usage))
@@ -200,10 +205,10 @@ class _Reply:
     def _chunk(self, choices: list[dict[str, Any]], **more: Any) -> Event:
         return {"data": as_json({**self._head, "object": "chat.completion.chunk", "choices": choices, **more})}
 
-    def whole(self, text: str, annotations: list[dict[str, Any]], usage: Usage) -> dict[str, Any]:
+    def whole(self, text: str, annotations: list[dict[str, Any]], usage: Usage, **more: Any) -> dict[str, Any]:
         message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _tokens(usage)}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _tokens(usage), **more}
 
 
 def _tokens(usage: Usage) -> dict[str, int]:

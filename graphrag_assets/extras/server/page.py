@@ -1,11 +1,10 @@
-"""The page to ask at, and the addresses that it needs: its stream of an answer, passages, the explorer, the state."""
+"""The page to ask at, which talks to `/v1`; and what its links open: passages, the explorer."""
 
 import functools
 import hashlib
 import html
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -19,19 +18,8 @@ from graphrag_assets.extras.explorer.content import page_content
 from graphrag_assets.extras.explorer.page import render
 from graphrag_assets.extras.server import lookups
 from graphrag_assets.extras.server.access import Client
-from graphrag_assets.extras.server.footnotes import Footnotes
-from graphrag_assets.extras.server.http import (
-    ForbiddenError,
-    PlainJSON,
-    as_json,
-    body_of,
-    client_of,
-    error_of,
-    event_stream,
-    raw_path,
-)
-from graphrag_assets.extras.server.searches import Ask, Searches
-from graphrag_assets.query import AnswerStream
+from graphrag_assets.extras.server.http import ForbiddenError, client_of, raw_path
+from graphrag_assets.extras.server.searches import Searches
 from graphrag_assets.query.methods import SEARCH_METHODS
 
 _STATIC = files("graphrag_assets.extras.server") / "static"
@@ -54,9 +42,7 @@ class Page:
             Route("/", self.page),
             Route("/explorer", self.explorer),
             Route("/healthz", self.health),
-            Route("/api/query/stream", self.stream, methods=["POST"]),
-            Route("/api/source/{text_unit}", self.source),
-            Route("/api/status", self.status),
+            Route("/source/{text_unit}", self.source),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -77,48 +63,18 @@ class Page:
     async def health(self, request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
-    async def stream(self, request: Request) -> Response:
-        ask, client = await body_of(request, Ask), client_of(request)
-        stream = self.searches.stream(client, ask)
-        events = self._events(stream, self.searches.footnotes(client, stream))
-        return event_stream(events, self.searches.rag.aclose)
-
-    async def _events(self, stream: AnswerStream, footnotes: Footnotes) -> AsyncIterator[dict[str, Any]]:
-        """Events `status`, `token`, `answer` or `error`, and `done`; their data is JSON."""
-        yield {"event": "status", "data": "{}"}
-        try:
-            async for text in footnotes.pieces(stream):
-                yield {"event": "token", "data": as_json({"text": text})}
-            yield {"event": "answer", "data": as_json(footnotes.plain(stream.result))}
-        except Exception as error:
-            yield {"event": "error", "data": as_json(error_of(error))}
-        yield {"event": "done", "data": "{}"}
-
     async def source(self, request: Request) -> Response:
-        """Return the passage of a text unit: a page for browsers, JSON for the chat page."""
+        """Return the page of a passage, or that it is gone."""
         text_unit, client = request.path_params["text_unit"], self._reader_of(request)
         span = request.query_params.get("span", "0-0")
         if not _SPAN.fullmatch(span):
             raise InvalidOption("span is two numbers of characters, such as 10-20.")
         begin, stop = map(int, span.split("-"))
-        is_page, row = "text/html" in request.headers.get("accept", ""), None
-        try:
-            row = await self.searches.look_up(client, lambda reader, scope: lookups.passage(reader, scope, text_unit))
-        except lookups.NotFoundError:
-            if not is_page:
-                raise
-        if not is_page:
-            return PlainJSON(row)
+        row = await self.searches.look_up(client, lambda reader, scope: lookups.passage(reader, scope, text_unit))
         gone = _gone(request.query_params.get("publication", ""))
         page = _passage_page(row, begin, stop) if row else _passage_page(gone, 0, 0)
-        return HTMLResponse(page, 200 if row else 404, {"Content-Security-Policy": _PASSAGE_POLICY})
-
-    async def status(self, request: Request) -> Response:
-        """Return client, the number of the publication, and the address of the map if the client may see all of it."""
-        client = client_of(request)
-        publication = await self.searches.look_up(client, lambda reader, _: reader.publication)
-        map_url = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
-        return PlainJSON({"client": client.name, "publication": publication, "map": map_url})
+        framed = {"Content-Security-Policy": _PASSAGE_POLICY, "X-Frame-Options": "SAMEORIGIN"}
+        return HTMLResponse(page, 200 if row else 404, framed)
 
 
 @functools.cache

@@ -1,16 +1,14 @@
 """Questions of clients, within what each may see."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from graphrag_assets.errors import InvalidOption, QueryError
 from graphrag_assets.extras.server.access import Access, Client
 from graphrag_assets.extras.server.footnotes import Footnotes
-from graphrag_assets.query import Answer, AnswerMethodName, Callbacks, Citation, Failure, GraphRAG
+from graphrag_assets.query import AnswerMethodName, Callbacks, Citation, Failure, GraphRAG
 from graphrag_assets.query.options import Filter
 from graphrag_assets.query.question_task import AnswerStream
 from graphrag_assets.query.scope import Scope, scope_of
@@ -21,25 +19,6 @@ RankingName = Literal["graph", "text", "words", "vectors"]
 _OWN_OPTIONS = frozenset({"callbacks", "timeout", "filter", "rights", "history", *(f.name for f in fields(Filter))})
 
 
-class Message(BaseModel):
-    """An earlier question or answer."""
-
-    role: Literal["user", "assistant"]
-    content: str
-
-
-class Ask(BaseModel):
-    """A question, how it is answered, and to what the search is limited: see docs/query.md."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: str
-    method: AnswerMethodName = "ask"
-    history: list[Message] = Field(default_factory=list, max_length=200)
-    filter: dict[str, Any] = Field(default_factory=dict)
-    options: dict[str, Any] = Field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Searches:
     """Runs the searches of all clients; one ends after `seconds`."""
@@ -48,35 +27,40 @@ class Searches:
     access: Access
     seconds: float = 120
 
-    def stream(self, client: Client, ask: Ask) -> AnswerStream:
-        """Return the answer to a question, in pieces.
+    def ask(
+        self,
+        client: Client,
+        question: str,
+        method: AnswerMethodName = "ask",
+        *,
+        history: Sequence[Mapping[str, str]] = (),
+        filter: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[AnswerStream, Footnotes]:
+        """Return the answer to a question, in pieces, and its footnotes, with links that the client can open.
 
         Raises:
             InvalidOption: the question or an option is not allowed.
         """
-        if reserved := sorted(_OWN_OPTIONS & set(ask.options)):
-            raise InvalidOption(f"{reserved[0]} is no option here; give filters as `filter` and turns as `history`.")
-        options = ask.options | {"history": [turn.model_dump() for turn in ask.history], "timeout": self.seconds}
-        return self.rag.astream(ask.method, ask.question, filter=_filter(ask.filter), rights=client.filter, **options)
-
-    def footnotes(self, client: Client, stream: AnswerStream) -> Footnotes:
-        """Return the footnotes of an answer, with links that the client can open."""
+        if reserved := sorted(_OWN_OPTIONS & set(options or ())):
+            raise InvalidOption(f"{reserved[0]} is no option here; give filters as `filter` and turns as messages.")
+        stream = self.rag.astream(
+            method,
+            question,
+            filter=_filter(filter),
+            rights=client.filter,
+            history=list(history),
+            timeout=self.seconds,
+            **(options or {}),
+        )
 
         def url(citation: Citation) -> str | None:
             return self.access.passage_url(client, stream.result.publication, citation.text_unit_id, citation.span)
 
-        return Footnotes(stream.citations_in, url)
-
-    async def answer(self, client: Client, ask: Ask) -> tuple[Answer, Footnotes]:
-        """Return the answer to a question, and its footnotes."""
-        stream = self.stream(client, ask)
-        footnotes = self.footnotes(client, stream)
-        async for _ in footnotes.pieces(stream):
-            pass
-        return stream.result, footnotes
+        return stream, Footnotes(stream.citations_in, url)
 
     async def retrieve(
-        self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any]
+        self, client: Client, question: str, k: int, method: RankingName, filter: Mapping[str, Any] | None
     ) -> dict[str, list[Any]]:
         """Return the passages that match a question best, with links; and names of the filter that are not there."""
         callbacks = _Errors()
@@ -115,9 +99,9 @@ class _Errors(Callbacks):
         self.errors.append(failure.error)
 
 
-def _filter(limits: Mapping[str, Any]) -> Filter:
+def _filter(limits: Mapping[str, Any] | None) -> Filter:
     """Return the filter of a request. Raises InvalidOption."""
     try:
-        return Filter(**limits)
+        return Filter(**(limits or {}))
     except QueryError as error:
         raise InvalidOption(str(error)) from None

@@ -12,7 +12,7 @@ from graphrag_assets import __version__
 from graphrag_assets.extras.server import lookups
 from graphrag_assets.extras.server.access import EVERYONE, Client
 from graphrag_assets.extras.server.http import client_of, error_of
-from graphrag_assets.extras.server.searches import Ask, RankingName, Searches
+from graphrag_assets.extras.server.searches import RankingName, Searches
 from graphrag_assets.query import AnswerMethodName
 from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
@@ -56,10 +56,13 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: ask chooses; local for particular things, global for themes of all documents, drift for both.
         filter: batches, documents, entity_types, metadata, as_of and since limit the search.
         """
-        request = Ask(question=question, method=method, filter=filter or {})
-        answer, footnotes = await _explained(searches.answer(client_in(ctx), request))
-        plain: Rows = footnotes.plain(answer)
-        return plain
+
+        async def answered() -> Rows:
+            stream, footnotes = searches.ask(client_in(ctx), question, method, filter=filter)
+            return footnotes.plain(await footnotes.whole(stream))
+
+        answer: Rows = await _explained(answered())
+        return answer
 
     @server.tool(annotations=_READS, title="Retrieve passages")
     async def retrieve(
@@ -75,7 +78,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: graph follows names from passage to passage, for questions with several links; text is words and
         vectors. filter: batches, documents, entity_types, metadata, as_of and since.
         """
-        passages: Rows = await _explained(searches.retrieve(client_in(ctx), question, k, method, filter or {}))
+        passages: Rows = await _explained(searches.retrieve(client_in(ctx), question, k, method, filter))
         return passages
 
     @server.tool(annotations=_READS, title="Entity")

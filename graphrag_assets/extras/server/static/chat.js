@@ -55,7 +55,7 @@ function leave() {
 
 async function enter() {
   try {
-    const found = await (await request("/api/status")).json();
+    const found = (await (await request("/v1/models")).json()).graphrag;
     Object.assign(state, { client: found.client, map: found.map });
     $("state").textContent = `Publication ${found.publication}`;
     $("map").hidden = !found.map;
@@ -142,28 +142,18 @@ function showSources(turn, number = null) {
   if (chosen && current) showPassage(chosen, current);
 }
 
-async function showPassage(citation, item) {
+function showPassage(citation, item) {
   for (const other of item.parentElement.children) other.removeAttribute("aria-current");
   item.setAttribute("aria-current", "true");
   const old = $("passage");
   if (old) old.remove();
   const place = make("div", { id: "passage", "aria-live": "polite" });
   item.append(place);
-  if (!citation.text_unit_id) return place.replaceChildren("This row has no passage.");
-  try {
-    const found = await (await request(`/api/source/${encodeURIComponent(citation.text_unit_id)}`)).json();
-    const [start, end] = citation.span || [0, 0];
-    const characters = [...found.text];
-    const cut = (from, to) => characters.slice(from, to).join("");
-    const marked = make("mark", {}, cut(start, end));
-    place.replaceChildren(
-      make("p", { className: "soft" }, found.context || found.document || ""),
-      make("div", { className: "passage" }, cut(0, start), marked, cut(end)),
-      make("p", {}, make("a", { href: citation.url, target: "_blank", rel: "noopener" }, "Open the passage in a tab")));
-    marked.scrollIntoView({ block: "nearest" });
-  } catch (error) {
-    place.replaceChildren(error.message);
-  }
+  if (!citation.url) return place.replaceChildren("This row has no passage.");
+  const at = new URL(citation.url);
+  place.replaceChildren(
+    make("iframe", { src: `${at.pathname}${at.search}#marked`, title: `Passage ${citation.footnote}`, sandbox: "" }),
+    make("p", {}, make("a", { href: citation.url, target: "_blank", rel: "noopener" }, "Open the passage in a tab")));
 }
 
 function entityLinks(entities) {
@@ -206,18 +196,27 @@ async function ask(question) {
   state.turns.push(turn);
   show(turn);
   running(new AbortController());
-  const body = { question, method: $("method").value, history, filter: filter() };
+  const body = {
+    model: `graphrag-${$("method").value}`,
+    messages: [...history, { role: "user", content: question }],
+    metadata: { filter: filter() },
+    stream: true,
+  };
   try {
-    const response = await request("/api/query/stream", body, state.running.signal);
-    for await (const [name, data] of events(response.body)) {
-      if (name === "done") complete = true;
-      else if (name === "token") turn.text += data.text;
-      else if (name === "error") turn.error = data.message;
-      else if (name === "answer") {
-        Object.assign(turn, { text: data.text, citations: data.citations, entities: data.entities });
-        turn.note = [`${data.method} search, ${data.seconds.toFixed(1)} s, ${data.model}`, ...data.errors].join(". ");
-        showSources(turn);
+    const response = await request("/v1/chat/completions", body, state.running.signal);
+    for await (const data of events(response.body)) {
+      if (data === "[DONE]") {
+        complete = true;
+        break;
       }
+      const { error, graphrag, choices } = JSON.parse(data);
+      if (error) turn.error = error.message;
+      else if (graphrag) {
+        Object.assign(turn, { text: graphrag.text, citations: graphrag.citations, entities: graphrag.entities });
+        const how = `${graphrag.method} search, ${graphrag.seconds.toFixed(1)} s, ${graphrag.model}`;
+        turn.note = [how, ...graphrag.errors].join(". ");
+        showSources(turn);
+      } else if (choices.length) turn.text += choices[0].delta.content || "";
       update(turn);
       $("log").scrollTop = $("log").scrollHeight;
     }
@@ -241,9 +240,8 @@ async function* events(stream) {
     held = parts.pop();
     for (const part of parts) {
       const lines = part.split(/\r?\n/);
-      const name = lines.find((line) => line.startsWith("event: "));
       const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
-      if (name) yield [name.slice(7), JSON.parse(data)];
+      if (data) yield data;
     }
   }
 }

@@ -24,13 +24,11 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.ask_model import ChatModel
 from graphrag_assets.llm.backend import chat_model, embedding_model
 from graphrag_assets.llm.event_loop import run_concurrently, wait_for
-from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
 from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts, prompts_of
 from graphrag_assets.llm.task import Chat, Task, TaskModel
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import (
-    MAX_TOKENS_TOGETHER,
     MORE,
     PROMPT,
     TOGETHER,
@@ -39,6 +37,7 @@ from graphrag_assets.llm.tasks.extract_graph import (
     answers_together,
     extract_text_unit,
     first_request,
+    units_together,
 )
 from graphrag_assets.llm.tasks.summarize_descriptions import (
     SUMMARIES,
@@ -46,16 +45,15 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
     Described,
     SummaryOptions,
     join_short,
-    packs,
+    summaries_together,
     summarize_descriptions,
-    summarize_together,
+    things_together,
     whole_request,
 )
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, MAX_WORDS, TEXT_REPORT, CommunityReport, write_report
 from graphrag_assets.pipeline.extraction import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
 from graphrag_assets.settings import Settings
-from graphrag_assets.text.words import count_tokens
 
 log = logging.getLogger(__name__)
 _SMALL = 2
@@ -218,15 +216,15 @@ class IndexingTasks:
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Yield extractions of text units, as they complete; short ones of a file are asked about in one request."""
         options, claims, model, units = self.extraction, self.settings.choices.claims, self.model, list(units)
-        packs = {unit.id: pack for pack in packs_of(units, self.settings.tokenizer) for unit in pack.units}
+        packs = {unit.id: pack for pack in units_together(units, self.settings.tokenizer) for unit in pack.items}
+        requests = {unit.id: self.first_request(unit, options) for unit in units}
+
+        async def ask(together: list[TextUnit]) -> list[Completion | None]:
+            return await answers_together(model, [requests[unit.id] for unit in together], options)
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
-            pack = packs[unit.id]
-            if pack.answers is None:  # the first of them asks for all
-                pack.requests.update((one.id, self.first_request(one, options)) for one in pack.units)
-                pack.answers = asyncio.ensure_future(answers_together(model, pack.requests, options))
-            answer = (await pack.answers).get(unit.id)
-            extraction = await extract_text_unit(model, unit.text, pack.requests[unit.id], options, answer)
+            answer = await packs[unit.id].answer(unit, ask)
+            extraction = await extract_text_unit(model, unit.text, requests[unit.id], options, answer)
             texts = (unit.title, unit.headings, self._place(unit), unit.metadata, unit.text)
             extraction = grounded(extraction, "\n".join(texts))
             return replace(extraction, claims=(await _embedded(unit)).claims) if claims == "embedded" else extraction
@@ -260,8 +258,7 @@ class IndexingTasks:
             .agg(pl.col("title").min(), pl.col("text").alias("texts"))
         )
         written, long = join_short((Described(*row) for row in texts.rows()), self.summaries)
-        summaries = self._summaries_together(long)
-        summaries |= self._summaries_alone([thing for thing in long if thing.key not in summaries])
+        summaries = self._summaries(long)
         failed: list[str] = []
         for key, summary in summaries.items():
             if isinstance(summary, Exception):
@@ -276,41 +273,19 @@ class IndexingTasks:
             summarized = pl.concat([summarized, most_central(descriptions.filter(pl.col("key").is_in(failed)))])
         return summarized.sort("key")
 
-    def _summaries_together(self, things: Iterable[Described]) -> dict[str, str | Exception]:
-        """Summaries, or errors, by key, of things that the ledger has no answer for, several asked in a request.
+    def _summaries(self, things: Iterable[Described]) -> dict[str, str | Exception]:
+        """Return the summary, or the error, of each thing by its key; several are asked for in a request."""
+        model, options, things = self.model, self.summaries, sorted(things)
+        requests = {one.key: (one, request) for one in things if (request := whole_request(model, one, options))}
+        packs = {key: pack for pack in things_together(model, requests, options) for key in pack.items}
 
-        Those that an answer lacks, and those of a request that has no valid answer, are left to be asked for alone.
-        """
-        model, options = self.model, self.summaries
-
-        async def unanswered(thing: Described) -> ChatRequest | None:
-            request = whole_request(model, thing, options)
-            if request is None or await model.chat.stored_answer(request) or await model.chat.given_up(request):
-                return None
-            return request
-
-        async def ask_for(keys: list[str]) -> dict[str, str]:
-            descriptions = await summarize_together(model, [requests[key] for key in keys])
-            return {keys[n]: description for n, description in descriptions.items()}
-
-        looked_up = run_concurrently(unanswered, things, "description summaries in the ledger")
-        requests = {thing.key: (thing.title, one) for thing, one in looked_up if isinstance(one, ChatRequest)}
-        shared = packs(model, dict(sorted(requests.items())), options)
-        summaries: dict[str, str | Exception] = {}
-        for keys, answers in run_concurrently(ask_for, shared, "requests for description summaries", self.meter):
-            if isinstance(answers, InvalidAnswer | RequestRejected):
-                log.info("the descriptions of %d things are summarized one by one: %s", len(keys), answers)
-            else:
-                summaries |= dict.fromkeys(keys, answers) if isinstance(answers, Exception) else answers
-        return summaries
-
-    def _summaries_alone(self, things: Iterable[Described]) -> dict[str, str | Exception]:
-        """Return the summary, or the error, of each thing by its key; one request each, unless the ledger has the
-        answer.
-        """
-        model, options = self.model, self.summaries
+        async def ask(together: list[str]) -> list[Completion | None]:
+            return await summaries_together(model, [requests[key] for key in together])
 
         async def summarize_one(thing: Described) -> str:
+            answer = await packs[thing.key].answer(thing.key, ask) if thing.key in packs else None
+            if answer:
+                return str(answer.parsed.description)
             return await summarize_descriptions(model, thing.title, thing.descriptions, options)
 
         summaries = run_concurrently(summarize_one, things, "description summaries", self.meter)
@@ -336,27 +311,6 @@ class IndexingTasks:
         for place, report in zip(failed, embedded_reports([materials[p] for p in failed]), strict=True):
             written[place] = replace(report, writer=REPORTER)
         return [written[place] for place in range(len(materials))]
-
-
-@dataclass
-class _Pack:
-    """Text units of a file that are asked about in one request, and the answers on them by id, once they are wanted."""
-
-    units: list[TextUnit] = field(default_factory=list)
-    requests: dict[str, ChatRequest] = field(default_factory=dict)
-    answers: asyncio.Future[dict[str, Completion]] | None = None
-
-
-def packs_of(units: Sequence[TextUnit], encoding: str) -> list[_Pack]:
-    """Return the text units as they share requests: short ones of a file."""
-    packs, room = list[_Pack](), 0
-    for unit, n_tokens in zip(units, count_tokens([unit.text for unit in units], encoding), strict=True):
-        if not packs or n_tokens > room or not unit.source or unit.source != packs[-1].units[0].source:
-            packs.append(_Pack())
-            room = MAX_TOKENS_TOGETHER
-        packs[-1].units.append(unit)
-        room -= n_tokens
-    return packs
 
 
 async def _embedded(unit: TextUnit) -> UnitExtraction:

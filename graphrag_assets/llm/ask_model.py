@@ -175,7 +175,7 @@ class ChatModel(ModelClient[ModelOptions]):
         key = self.key(request)
         answer = self._valid(request, await self.ledger.get(key))
         if answer is None:
-            if request.run_id and (reason := await self.given_up(request)):
+            if reason := await self.given_up(request):
                 raise reason
             shared, first = await self.ledger.single_flight.share(key, partial(self._answer, key, request))
             free = replace(shared, from_ledger=True, usage=replace(shared.usage, cost_usd=0.0))
@@ -296,7 +296,7 @@ class ChatModel(ModelClient[ModelOptions]):
 
     async def given_up(self, request: ChatRequest) -> GivenUp | None:
         """Why a request of indexing is not sent again, because two runs got no valid answer; None if it may be."""
-        failures = await self._failures(self.key(request))
+        failures = await self._failures(self.key(request)) if request.run_id else []
         return GivenUp(failures[-1].response or "") if len(failures) == _RUNS else None
 
     def key(self, request: ChatRequest) -> str:

@@ -1,7 +1,6 @@
 """A task of a chat model: its entry in the table of tasks, and the question that is asked by it."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from graphrag_assets.llm.prompts import Prompts
 
 Form = TypeVar("Form", bound=BaseModel)
-Record = TypeVar("Record")
 SYSTEM, USER = frozenset({"system"}), frozenset({"user"})
 _TOKENS_PER_MESSAGE = 4  # role and separators, as OpenAI counts them
 _TOKENS_PER_REQUEST = 3  # the start of the answer
@@ -87,13 +85,6 @@ def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[M
     ]
     others = (message for message in messages if message["role"] != "system")
     return (Message(role="system", content="\n\n".join(system)), *others)
-
-
-def by_place(records: Iterable[Record], number_of: Callable[[Record], int], count: int) -> dict[int, Record]:
-    """Return records about `count` numbered items, by place; a number that is unknown or occurs twice says nothing."""
-    records = list(records)
-    occurs = Counter(map(number_of, records))
-    return {n - 1: one for one in records if occurs[n := number_of(one)] == 1 and 1 <= n <= count}
 
 
 def usage_of(completion: Completion) -> Usage:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import extract_batch, read_batch, stored_facts
-from graphrag_assets.assets.model_tasks import indexing_tasks, packs_of
+from graphrag_assets.assets.model_tasks import indexing_tasks
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.contracts.indexing_models import Extracted
@@ -22,7 +22,7 @@ from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.llm.model_options import EmbeddingOptions, ModelOptions
 from graphrag_assets.llm.provider import Prices, missing_key, provider_of
 from graphrag_assets.llm.task import prompt_tokens
-from graphrag_assets.llm.tasks.extract_graph import MIN_TOKENS_GLEANED, PROMPT, WITH_CLAIMS
+from graphrag_assets.llm.tasks.extract_graph import MIN_TOKENS_GLEANED, PROMPT, WITH_CLAIMS, units_together
 from graphrag_assets.llm.tasks.summarize_descriptions import SUMMARY
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT
 from graphrag_assets.pipeline.batch import units_to_extract
@@ -235,7 +235,7 @@ def _extraction(index: Index, units: Sequence[TextUnit], means: Means) -> Iterat
     sizes = count_tokens([unit.text for unit in unpaid], settings.tokenizer)
     prompts = [prompt_tokens(requests[unit.id], settings.tokenizer) for unit in unpaid]
     rules = min((prompt - size for prompt, size in zip(prompts, sizes, strict=True)), default=0)
-    n_calls = len(packs_of(unpaid, settings.tokenizer))
+    n_calls = len(units_together(unpaid, settings.tokenizer))
 
     def answer_tokens(size: int) -> float:
         """Return the tokens of an answer: by rule, a short text, a letter or a row, has more facts per token."""

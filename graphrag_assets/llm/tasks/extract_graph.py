@@ -1,6 +1,6 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from operator import attrgetter
@@ -14,14 +14,16 @@ from graphrag_assets.contracts.records import (
     EntityRecord,
     Losses,
     RelationshipRecord,
+    TextUnit,
     UnitExtraction,
 )
-from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, stops_the_run
+from graphrag_assets.llm.model_errors import stops_the_run
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import TaskModel, by_place, with_rules
+from graphrag_assets.llm.task import TaskModel, with_rules
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
+from graphrag_assets.llm.together import Pack, ask_together, by_place, numbered_request, packs_of
 from graphrag_assets.text.words import count_tokens, title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
@@ -145,38 +147,30 @@ def _rendered(model: TaskModel, options: ExtractionOptions, **values: object) ->
     )
 
 
+def units_together(units: Sequence[TextUnit], encoding: str) -> list[Pack[TextUnit]]:
+    """Return the text units as they share requests: short ones of a file."""
+    sizes = count_tokens([unit.text for unit in units], encoding)
+    return packs_of(units, sizes, MAX_TOKENS_TOGETHER, group=lambda unit: unit.source or unit.id)
+
+
 async def answers_together(
-    model: TaskModel, requests: Mapping[str, ChatRequest], options: ExtractionOptions = _DEFAULTS
-) -> dict[str, Completion]:
-    """Answers of one request to several with the same options, by their keys; it may lack some.
+    model: TaskModel, requests: Sequence[ChatRequest], options: ExtractionOptions = _DEFAULTS
+) -> list[Completion | None]:
+    """Return the answers to the first requests of text units, with the same options; see `ask_together`."""
 
-    Requests that the ledger has an answer to, or that are given up, are left out. An unusable answer is none: each
-    request is sent alone then.
+    def joined(places: Sequence[int]) -> ChatRequest:
+        parts = [requests[n] for n in places]
 
-    Raises:
-        Exception: what `chat` raises otherwise.
-    """
-    chat, several = model.chat, requests if len(requests) > 1 else {}
-    keys = [key for key, one in several.items() if not await chat.stored_answer(one) and not await chat.given_up(one)]
-    if len(keys) < 2:
-        return {}
-    parts = tuple(requests[key] for key in keys)
+        def split(answer: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
+            graphs = by_place(answer.passages, attrgetter("number"), len(parts))
+            return {n: graph for n, graph in graphs.items() if _is_about(graph, parts[n])}
 
-    def split(answer: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
-        graphs = by_place(answer.passages, attrgetter("number"), len(parts))
-        return {n: graph for n, graph in graphs.items() if _is_about(graph, parts[n])}
+        of_one = _rendered(model, options, text="", document_date=None, alone=False)
+        of_several = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
+        form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
+        return numbered_request(parts, "Passage", with_rules(of_one, of_several)[0], form, split)
 
-    of_one = _rendered(model, options, text="", document_date=None, alone=False)
-    of_several = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
-    rules = with_rules(of_one, of_several)[0]
-    texts = (f"### Passage {n} of {len(parts)}\n{one.messages[-1]['content']}" for n, one in enumerate(parts, 1))
-    messages = (rules, Message(role="user", content="\n\n".join(texts)))
-    form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
-    try:
-        await chat.complete(replace(parts[0], messages=messages, response_model=form, parts=parts, split=split))
-    except (InvalidAnswer, RequestRejected):
-        return {}
-    return {key: answer for key in keys if (answer := await chat.stored_answer(requests[key]))}
+    return (await ask_together(model.chat, requests, joined, alone=True))[0]
 
 
 def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:

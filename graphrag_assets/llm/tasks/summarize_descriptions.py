@@ -1,21 +1,22 @@
 """One description from many. Short descriptions are joined without a model.
 
-Several things may share one request (`packs`): the answer for each is that of its own request (`whole_request`), so
-that it is the same to the ledger which other things were asked for.
+Several things may share one request (`things_together`): the answer for each is that of its own request
+(`whole_request`), so that it is the same to the ledger which other things were asked for.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from pydantic import model_validator
 
-from graphrag_assets.llm.model_options import ChatRequest, Message
+from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, by_place, prompt_tokens, with_rules
+from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, prompt_tokens, with_rules
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.llm.together import Pack, ask_together, by_place, numbered_request, packs_of
 from graphrag_assets.text.words import count_tokens, cut_text
 
 MAX_TOGETHER = 20
@@ -102,45 +103,36 @@ def whole_request(model: TaskModel, thing: Described, options: SummaryOptions) -
     return request if prompt_tokens(request, options.encoding) <= options.max_input_tokens else None
 
 
-def packs(
-    model: TaskModel, things: Mapping[str, tuple[str, ChatRequest]], options: SummaryOptions
-) -> Iterator[list[str]]:
-    """Yield keys of things, by which title and `whole_request` are given, that share a request; not of single ones."""
-    sizes = [size + _MARGIN for size in count_tokens([_data(one) for _, one in things.values()], options.encoding)]
-    pack, used, room = list[str](), 0, 0
-    for (key, (_, request)), size in zip(things.items(), sizes, strict=True):
-        if not pack:
-            rules = prompt_tokens(model.request(SUMMARIES, count=MAX_TOGETHER), options.encoding)
-            room = options.max_input_tokens - rules - prompt_tokens(request, options.encoding) + size
-        elif len(pack) == MAX_TOGETHER or used + size > room:
-            yield from [pack] if len(pack) > 1 else []
-            pack, used = [], 0
-        pack.append(key)
-        used += size
-    yield from [pack] if len(pack) > 1 else []
+def things_together(
+    model: TaskModel, things: Mapping[str, tuple[Described, ChatRequest]], options: SummaryOptions
+) -> list[Pack[str]]:
+    """Return the keys of things, which are given with their `whole_request`, as they share requests."""
+    if not things:
+        return []
+    requests = [request for _, request in things.values()]
+    sizes = [n + _MARGIN for n in count_tokens([one.messages[-1]["content"] for one in requests], options.encoding)]
+    rules = prompt_tokens(model.request(SUMMARIES, count=MAX_TOGETHER), options.encoding)
+    room = options.max_input_tokens - rules - prompt_tokens(requests[0], options.encoding) + sizes[0]
+    return packs_of(things, sizes, room, MAX_TOGETHER)
 
 
-async def summarize_together(model: TaskModel, things: Sequence[tuple[str, ChatRequest]]) -> dict[int, str]:
-    """Return the summary of each of several things, by place, by one request; without those that the answer lacks.
+async def summaries_together(
+    model: TaskModel, things: Sequence[tuple[Described, ChatRequest]]
+) -> list[Completion | None]:
+    """Return the answers to the requests of things; see `ask_together`. An answer with another title is none."""
 
-    An answer with another title is none. Raises ModelError.
-    """
-    parts = tuple(request for _, request in things)
-    rules = model.request(SUMMARIES, count=len(parts))
+    def joined(places: Sequence[int]) -> ChatRequest:
+        parts = [things[n][1] for n in places]
 
-    def split(answer: Summaries) -> dict[int, Summary]:
-        by_number = by_place(answer.summaries, attrgetter("number"), len(parts))
-        return {n: one for n, one in by_number.items() if _letters(one.title) in ("", _letters(things[n][0]))}
+        def split(answer: Summaries) -> dict[int, Summary]:
+            summaries = by_place(answer.summaries, attrgetter("number"), len(parts))
+            titles = [_letters(things[n][0].title) for n in places]
+            return {n: one for n, one in summaries.items() if _letters(one.title) in ("", titles[n])}
 
-    tasks = (f"### Task {number} of {len(parts)}\n{_data(part)}" for number, part in enumerate(parts, 1))
-    messages = (*with_rules(parts[0].messages, rules.messages)[:1], Message(role="user", content="\n\n".join(tasks)))
-    await model.chat.complete(replace(rules, task=SUMMARY.name, messages=messages, parts=parts, split=split))
-    answers = [await model.chat.stored_answer(part) for part in parts]
-    return {n: answer.parsed.description for n, answer in enumerate(answers) if answer}
+        rules = with_rules(parts[0].messages, model.request(SUMMARIES, count=len(parts)).messages)[0]
+        return numbered_request(parts, "Task", rules, Summaries, split)
 
-
-def _data(request: ChatRequest) -> str:
-    return "\n\n".join(message["content"] for message in request.messages if message["role"] == "user")
+    return (await ask_together(model.chat, [request for _, request in things], joined, alone=True))[0]
 
 
 def _letters(title: str) -> str:

@@ -10,8 +10,9 @@ from graphrag_assets.contracts.answering import Passage, Relevance
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.task import Task, TaskModel, usage_of
+from graphrag_assets.llm.task import Task, TaskModel
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Stars, Text
+from graphrag_assets.llm.together import ask_together
 from graphrag_assets.text.words import sentence_lines, sentences
 
 PAIRS_PER_REQUEST = 8
@@ -28,30 +29,24 @@ async def ask_numbered(
 ) -> tuple[list[list[Any]], Usage]:
     """Return the records on each text, by a form that is one list of records with the texts' numbers as `id`.
 
-    The ledger has an answer for each text by itself; those that it lacks are asked for in one request. With `one_each`,
-    no record on a text, or more than one, is no answer.
+    With `one_each`, no record on a text, or more than one, is no answer.
     """
     assert task.form is not None
     (name,) = task.form.model_fields
 
-    def request(places: Sequence[int]) -> ChatRequest:
-        return model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values)
+    def joined(places: Sequence[int]) -> ChatRequest:
+        def split(answer: Any) -> dict[int, BaseModel]:
+            answers: dict[int, BaseModel] = {}
+            for n in range(len(places)):
+                records = [one.model_copy(update={"id": 1}) for one in getattr(answer, name) if one.id == n + 1]
+                if not one_each or len(records) == 1:
+                    answers[n] = answer.model_construct(**{name: records})
+            return answers
 
-    def split(answer: Any) -> dict[int, BaseModel]:
-        answers: dict[int, BaseModel] = {}
-        for n in range(len(places)):
-            records = [one.model_copy(update={"id": 1}) for one in getattr(answer, name) if one.id == n + 1]
-            if not one_each or len(records) == 1:
-                answers[n] = answer.model_construct(**{name: records})
-        return answers
+        request = model.request(task, **{placeholder: numbered(texts[n] for n in places)}, **values)
+        return replace(request, split=split)
 
-    requests = [request([n]) for n in range(len(texts))]
-    answers, usage = [await model.chat.stored_answer(one) for one in requests], Usage()
-    if places := [n for n, answer in enumerate(answers) if answer is None]:
-        parts = tuple(requests[n] for n in places)
-        together = replace(request(places), parts=parts, split=split) if len(parts) > 1 else parts[0]
-        usage = usage_of(await model.chat.complete(together))
-        answers = [await model.chat.stored_answer(one) for one in requests]
+    answers, usage = await ask_together(model.chat, [joined([n]) for n in range(len(texts))], joined)
     records = [getattr(answer.parsed, name) if answer else () for answer in answers]
     return [[one for one in of_text if one.id == 1] for of_text in records], usage
 

@@ -1,0 +1,97 @@
+"""Several requests in one: each has an answer of its own in the ledger, whichever others it was sent with."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
+from graphrag_assets.llm.task import Chat, usage_of
+
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+Joined = Callable[[Sequence[int]], ChatRequest]
+"""Returns one request for the requests at some places, whose `split` counts these places from 0."""
+
+
+async def ask_together(
+    chat: Chat, requests: Sequence[ChatRequest], joined: Joined, alone: bool = False
+) -> tuple[list[Completion | None], Usage]:
+    """Return the answer to each request, None for those without one, and the cost.
+
+    The requests that the ledger has no answer to, and that are not given up, are sent as one. With `alone`, the caller
+    sends by itself what has no answer: a single request is left to it, and an unusable answer is none.
+
+    Raises:
+        ModelError: what `chat` raises otherwise.
+    """
+    answers, usage = [await chat.stored_answer(one) for one in requests], Usage()
+    places = [n for n, one in enumerate(requests) if answers[n] is None and not await chat.given_up(one)]
+    if len(places) > alone:
+        parts = tuple(requests[n] for n in places)
+        try:
+            usage = usage_of(await chat.complete(replace(joined(places), parts=parts)))
+        except (InvalidAnswer, RequestRejected):
+            if not alone:
+                raise
+        for n in places:
+            answers[n] = await chat.stored_answer(requests[n])
+    return answers, usage
+
+
+def numbered_request(
+    parts: Sequence[ChatRequest],
+    noun: str,
+    rules: Message,
+    form: type[BaseModel],
+    split: Callable[[Any], Mapping[int, BaseModel]],
+) -> ChatRequest:
+    """Return one request for the texts of several, each after a line with its number."""
+    texts = (f"### {noun} {n} of {len(parts)}\n{part.messages[-1]['content']}" for n, part in enumerate(parts, 1))
+    messages = (rules, Message(role="user", content="\n\n".join(texts)))
+    return replace(parts[0], messages=messages, response_model=form, split=split)
+
+
+def by_place(records: Iterable[Record], number_of: Callable[[Record], int], count: int) -> dict[int, Record]:
+    """Return records about `count` numbered items, by place; a number that is unknown or occurs twice says nothing."""
+    records = list(records)
+    occurs = Counter(map(number_of, records))
+    return {n - 1: one for one in records if occurs[n := number_of(one)] == 1 and 1 <= n <= count}
+
+
+@dataclass
+class Pack(Generic[Item]):
+    """Items that share a request; the first whose answer is wanted asks for all."""
+
+    items: list[Item] = field(default_factory=list)
+    _answers: "asyncio.Future[list[Completion | None]] | None" = None
+
+    async def answer(self, item: Item, ask: Callable[[list[Item]], Any]) -> Completion | None:
+        """Return the answer on an item, of those that `ask` returns for all; None if it is to be asked for alone."""
+        if self._answers is None:
+            self._answers = asyncio.ensure_future(ask(self.items))
+        return (await self._answers)[self.items.index(item)]
+
+
+def packs_of(
+    items: Iterable[Item],
+    sizes: Iterable[int],
+    room: int,
+    most: int | None = None,
+    group: Callable[[Item], Hashable] = lambda _: None,
+) -> list[Pack[Item]]:
+    """Return the items as they share requests: of one group, in order, of at most `room` in all, and at most `most`."""
+    packs, used = list[Pack[Item]](), 0
+    for item, size in zip(items, sizes, strict=True):
+        pack = packs[-1].items if packs else []
+        if not pack or used + size > room or len(pack) == most or group(item) != group(pack[0]):
+            packs.append(Pack())
+            used = 0
+        packs[-1].items.append(item)
+        used += size
+    return packs

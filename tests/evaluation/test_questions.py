@@ -47,7 +47,7 @@ def units(sample, **gold) -> frozenset[int]:
     return found
 
 
-def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote_or_characters(sample):
+def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote(sample):
     document, source, title, text = sample.frame("SELECT id, source, title, text FROM documents ORDER BY id").row(0)
     start = text.index(". ") + 2
     quote = text[start : start + 60]
@@ -56,7 +56,6 @@ def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote_or_character
     for name in (title, source, source.rpartition("/")[2]):
         assert units(sample, document=name, quote=quote) == expected
     assert units(sample, document=title, quote=quote.upper().replace(" ", "\n  ")) == expected
-    assert units(sample, document=title, start=start, end=start + 60) == expected
     whole = units(sample, document=title)
     assert whole >= expected
     assert len(whole) == sample.frame("SELECT count(*) FROM text_units WHERE document_id = $d", {"d": document}).item()

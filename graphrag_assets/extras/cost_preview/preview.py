@@ -20,13 +20,13 @@ from graphrag_assets.contracts.records import TextUnit
 from graphrag_assets.llm.backend import chat_model, embedding_model, ledger_of
 from graphrag_assets.llm.event_loop import run_concurrently
 from graphrag_assets.llm.model_options import EmbeddingOptions, ModelOptions
+from graphrag_assets.llm.prompts import prompt_text
 from graphrag_assets.llm.provider import Prices, missing_key, provider_of
 from graphrag_assets.llm.task import prompt_tokens
 from graphrag_assets.llm.tasks.extract_graph import MIN_TOKENS_GLEANED, PROMPT, WITH_CLAIMS, units_together
 from graphrag_assets.llm.tasks.summarize_descriptions import SUMMARY
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, TEXT_REPORT
 from graphrag_assets.pipeline.batch import units_to_extract
-from graphrag_assets.runtime.progress import duration_in_words
 from graphrag_assets.settings import Settings
 from graphrag_assets.text.words import count_tokens
 
@@ -56,7 +56,6 @@ _NOTHING = (
     "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
     "GRAPHRAG_MODEL_PARAMETERS), or set GRAPHRAG_METHOD=fast."
 )
-_SECONDS_BEFORE_ANSWER, _TOKENS_PER_SECOND = 1.0, 50.0
 _SUMS, _DOLLARS = ("calls", "in_ledger", "prompt_tokens", "completion_tokens"), ("cost_usd", "least_usd", "most_usd")
 _SCHEMA = {"task": pl.String, **dict.fromkeys(_SUMS, pl.Int64), **dict.fromkeys(_DOLLARS, pl.Float64)}
 _REPORTS = """
@@ -193,13 +192,12 @@ def _estimates(index: Index, changes: Sequence[_Changes], means: Means) -> Itera
     settings, choices, working = index.settings, index.settings.choices, index.working
     units, gone = [unit for one in changes for unit in one.units], [unit for one in changes for unit in one.gone]
     n_added, n_indexed = sum(one.n_added for one in changes), working.read("SELECT count(*) FROM text_units").item()
-    n_new = len(units)
     if choices.extraction == "model":
-        for estimate in _extraction(index, units, means):
-            n_new -= estimate.n_in_ledger
-            yield estimate
-        n_added = min(n_added, n_new)
+        units, extraction = _extraction(index, units, means)
+        yield from extraction
+        n_added = min(n_added, len(units))
         n_indexed = means.get(WITH_CLAIMS if choices.claims == "model" else PROMPT, (0,))[0]
+    n_new = len(units)
     n_tokens = sum(count_tokens([unit.text for unit in units], settings.tokenizer)) / max(len(units), 1)
 
     def derived(task: str, n_units: int, due: float = 0) -> _Estimate:
@@ -224,16 +222,26 @@ def _estimates(index: Index, changes: Sequence[_Changes], means: Means) -> Itera
         yield derived(EMBED, n_new, due + working.read(_WITHOUT_VECTOR, {"model": settings.embedding_name}).item())
 
 
-def _extraction(index: Index, units: Sequence[TextUnit], means: Means) -> Iterator[_Estimate]:
-    """Yield the requests about text units, whose prompts are counted, and those of gleanings."""
-    settings, tasks = index.settings, indexing_tasks(index.settings, index.profile)
+def _extraction(index: Index, units: Sequence[TextUnit], means: Means) -> tuple[list[TextUnit], list[_Estimate]]:
+    """Return the text units to be paid for, of equal ones the first, the requests about them, and those of gleanings."""
+    settings, tasks = index.settings, indexing_tasks(index.settings, index.profile, run_id="plan")
     options, chat, task = tasks.extraction, tasks.chat(), WITH_CLAIMS if tasks.extraction.claim_description else PROMPT
-    requests = {unit.id: tasks.first_request(unit, options) for unit in units}
-    looked_up = run_concurrently(lambda unit: chat.stored_answer(requests[unit]), requests, "answers in the ledger")
-    stored = {unit for unit, answer in looked_up if answer}
-    unpaid = [unit for unit in units if unit.id not in stored]
+    requests = {unit: tasks.first_request(unit, options) for unit in units}
+    by_prompt = dict[str, TextUnit]()
+    distinct = [
+        one for one, request in requests.items() if by_prompt.setdefault(prompt_text(request.messages), one) is one
+    ]
+
+    async def is_unpaid(unit: TextUnit) -> bool | None:
+        """Whether a request is to be sent; None for one that is given up."""
+        stored = await chat.stored_answer(requests[unit])
+        return None if not stored and await chat.given_up(requests[unit]) else not stored
+
+    looked_up = dict(run_concurrently(is_unpaid, distinct, "answers in the ledger"))
+    unpaid = [unit for unit in distinct if looked_up[unit]]
+    n_stored = sum(answer is False for answer in looked_up.values())
     sizes = count_tokens([unit.text for unit in unpaid], settings.tokenizer)
-    prompts = [prompt_tokens(requests[unit.id], settings.tokenizer) for unit in unpaid]
+    prompts = [prompt_tokens(requests[unit], settings.tokenizer) for unit in unpaid]
     rules = min((prompt - size for prompt, size in zip(prompts, sizes, strict=True)), default=0)
     n_calls = len(units_together(unpaid, settings.tokenizer))
 
@@ -243,15 +251,16 @@ def _extraction(index: Index, units: Sequence[TextUnit], means: Means) -> Iterat
         return means[task][2] if task in means else by_rule
 
     prompt = sum(prompts) - rules * (len(unpaid) - n_calls)
-    yield _Estimate(task, n_calls, prompt, sum(map(answer_tokens, sizes)), len(stored))
+    first = _Estimate(task, n_calls, prompt, sum(map(answer_tokens, sizes)), n_stored)
     long = [place for place, size in enumerate(sizes) if size > MIN_TOKENS_GLEANED]
     answers = sum(answer_tokens(sizes[place]) for place in long)
     share, continued = float(settings.max_gleanings), _CONTINUED * answers
-    if share and (more := task + CONTINUE) in means and task in means:
-        share = means[more][0] / means[task][0]
-        continued = means[more][2] * len(long)
+    if share and task + CONTINUE in means and task in means:
+        share = means[task + CONTINUE][0] / means[task][0]
+        continued = means[task + CONTINUE][2] * len(long)
     repeated = sum(prompts[place] for place in long) + _LISTED * answers
-    yield _Estimate(task + CONTINUE, len(long) * share, repeated * share, continued * share)
+    more = _Estimate(task + CONTINUE, len(long) * share, repeated * share, continued * share)
+    return unpaid, [first, more]
 
 
 def _costs(settings: Settings, estimates: Sequence[_Estimate], means: Means) -> pl.DataFrame:
@@ -261,7 +270,7 @@ def _costs(settings: Settings, estimates: Sequence[_Estimate], means: Means) -> 
         calls = ceil(n / EmbeddingOptions.batch_size if task == EMBED else n)
         if not calls and not n_in_ledger:
             continue
-        prices, (least, most) = _prices(settings, task), _BETWEEN[task in means]
+        (_, prices), (least, most) = _priced(settings, task), _BETWEEN[task in means]
         if task.endswith(CONTINUE) and task not in means:
             least = 0.0
         cost = prices.cost(round(prompt), round(answer))
@@ -270,17 +279,14 @@ def _costs(settings: Settings, estimates: Sequence[_Estimate], means: Means) -> 
     return pl.DataFrame(rows, _SCHEMA, orient="row")
 
 
-def _options(settings: Settings, task: str) -> ModelOptions:
-    return (embedding_model(settings) if task == EMBED else chat_model(settings)).options
-
-
-def _prices(settings: Settings, task: str) -> Prices:
-    options = _options(settings, task)
-    return Prices.of(options.model, options.prices)
+def _priced(settings: Settings, task: str) -> tuple[ModelOptions, Prices]:
+    """Return the model of a task, and its prices."""
+    options = (embedding_model(settings) if task == EMBED else chat_model(settings)).options
+    return options, Prices.of(options.model, options.prices)
 
 
 def _notes(settings: Settings, estimates: Sequence[_Estimate], means: Means) -> list[str]:
-    """How the requests were estimated, their time and prices, and what the settings lack, in sentences."""
+    """How the requests were estimated, their prices, and what the settings lack, in sentences."""
     due = [one for one in estimates if one.calls]
     guessed = [one.task for one in due if one.task not in means]
     basis = f"by rules of thumb for {', '.join(guessed)}" if guessed else "by the means in the ledger"
@@ -289,18 +295,8 @@ def _notes(settings: Settings, estimates: Sequence[_Estimate], means: Means) -> 
         said.append(
             f"`plan --sample` has {_SAMPLE} text units extracted, paid for once, and estimates by their answers."
         )
-    if chats := [one for one in due if one.task != EMBED]:
-        at_once = settings.concurrency
-        seconds = sum(
-            max(1, one.calls / at_once)
-            * (_SECONDS_BEFORE_ANSWER + one.completion_tokens / one.calls / _TOKENS_PER_SECOND)
-            for one in chats
-        )
-        if settings.requests_per_minute:
-            seconds = max(seconds, 60 * sum(one.calls for one in chats) / settings.requests_per_minute)
-        said.append(f"Time: about {duration_in_words(seconds)} with {at_once} requests at once (GRAPHRAG_CONCURRENCY).")
     for task in (one.task for one in due):
-        prices, options = _prices(settings, task), _options(settings, task)
+        options, prices = _priced(settings, task)
         origin = "litellm's table" if prices.source == "litellm" else "the settings"
         price = f"${prices.input_usd * 1e6:g} in, ${prices.output_usd * 1e6:g} out per million tokens, by {origin}"
         unknown = "no price is known; set GRAPHRAG_USD_PER_MILLION"

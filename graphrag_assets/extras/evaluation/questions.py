@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -19,15 +20,13 @@ class _Strict(BaseModel):
 
 
 class Gold(_Strict):
-    """A passage that answers a question: a document by title, source path, file name or id, and its part.
+    """A passage that answers a question: a quote of a document, or, without one, the whole document.
 
-    The part is `quote`, or the characters `start` to `end`; without either it is the whole document.
+    The document is named by its title, source path, file name or id.
     """
 
     document: str = Field(min_length=1)
     quote: str | None = Field(None, min_length=1)
-    start: int | None = Field(None, ge=0)
-    end: int | None = Field(None, ge=1)
 
 
 class Question(_Strict):
@@ -111,92 +110,56 @@ class Placed(NamedTuple):
     units: list[frozenset[int]]
 
 
+_BY_NAME = """
+SELECT id, text FROM documents WHERE $name IN (id, title, source, regexp_extract(source, '[^/]*$'))
+ORDER BY ($name = id) DESC, ($name = source) DESC, id
+"""
+_UNITS = """
+SELECT human_readable_id, start_char, end_char, text FROM text_units WHERE document_id = $document ORDER BY ordinal
+"""
+
+
 def place(reader: Reader, questions: Iterable[Question]) -> tuple[list[Placed], list[str]]:
     """Find the gold passages of questions in a publication; unanswerable questions have none.
 
     Returns:
         The questions whose passages are all there, and in words why others are not.
     """
-    question_list = list(questions)
-    documents = _Documents(reader, {gold.document for question in question_list for gold in question.gold})
     placed: list[Placed] = []
     problems: list[str] = []
-    for question in question_list:
+    for question in questions:
         try:
-            placed.append(Placed(question, [documents.units_of(gold) for gold in question.gold]))
+            placed.append(Placed(question, [_units_of(reader, gold) for gold in question.gold]))
         except LookupError as error:
             problems.append(f"“{question.question}”: {error.args[0]}.")
     return placed, problems
 
 
-_BY_NAME = """
-SELECT n.name, d.id, d.text FROM documents d
-JOIN (SELECT unnest($names::VARCHAR[]) AS name) n
-  ON n.name IN (d.id, d.title, d.source, regexp_extract(d.source, '[^/]*$'))
-ORDER BY n.name, (n.name = d.id) DESC, (n.name = d.source) DESC, d.id
-"""
-_UNITS = """
-SELECT document_id, human_readable_id, start_char, end_char, text FROM text_units
-WHERE document_id IN (SELECT unnest($documents::VARCHAR[])) ORDER BY document_id, ordinal
-"""
+def _units_of(reader: Reader, gold: Gold) -> frozenset[int]:
+    """Return the text units that hold a passage. Raises LookupError with the reason and the remedy."""
+    documents = reader.frame(_BY_NAME, {"name": gold.document})
+    if documents.is_empty():
+        raise LookupError(
+            f"there is no document {gold.document!r} in the publication. Give its title, file name or path"
+        )
+    quote = gold.quote or ""
+    # With any white space between its words, in capitals or small letters.
+    similar = re.compile(r"\s+".join(map(re.escape, quote.split())), re.IGNORECASE)
+    for document, text in documents.iter_rows():
+        match = re.search(re.escape(quote), text) or similar.search(text)
+        span = match.span() if match and quote else (0, 0 if quote else len(text))
+        holding = frozenset(
+            number
+            for number, start, end, unit in reader.frame(_UNITS, {"document": document}).iter_rows()
+            if (similar.search(unit) if start is None or end is None else _holds((start, end), span))
+        )
+        if holding:
+            return holding
+    what = f"does not have the quote “{shorten(quote, 60, placeholder='…')}”" if quote else "has no text unit there"
+    raise LookupError(f"{gold.document} {what}. Copy the passage from the document's text")
 
 
-class _Documents:
-    """The documents that gold passages name, and their text units."""
-
-    def __init__(self, reader: Reader, names: set[str]) -> None:
-        self._named: dict[str, list[tuple[str, str]]] = {}
-        for name, document, text in reader.frame(_BY_NAME, {"names": sorted(names)}).iter_rows():
-            self._named.setdefault(name, []).append((document, text))
-        ids = sorted({document for pairs in self._named.values() for document, _ in pairs})
-        self._units: dict[str, list[tuple[int, int | None, int | None, str]]] = {}
-        for document, *unit in reader.frame(_UNITS, {"documents": ids}).iter_rows():
-            self._units.setdefault(document, []).append(tuple(unit))
-
-    def units_of(self, gold: Gold) -> frozenset[int]:
-        """Return the text units that hold a passage. Raises LookupError with the reason and the remedy."""
-        named = self._named.get(gold.document)
-        if not named:
-            raise LookupError(
-                f"there is no document {gold.document!r} in the publication. Give its title, file name or path"
-            )
-        for document, text in named:
-            if (span := _span(gold, text)) is None:
-                continue
-            units = frozenset(
-                number
-                for number, start, end, unit in self._units.get(document, ())
-                if (_contains(unit, gold.quote) if start is None or end is None else _holds((start, end), span))
-            )
-            if units:
-                return units
-        what = f"does not have the quote “{_short(gold.quote)}”" if gold.quote else "has no text unit there"
-        raise LookupError(f"{gold.document} {what}. Copy the passage from the document's text")
-
-
-def _span(gold: Gold, text: str) -> tuple[int, int] | None:
-    """Return the characters of a passage in its document's text."""
-    if gold.quote is None:
-        return gold.start or 0, min(gold.end or len(text), len(text))
-    match = re.search(re.escape(gold.quote), text) or _pattern(gold.quote).search(text)
-    return match.span() if match else None
-
-
-def _pattern(quote: str) -> re.Pattern[str]:
-    """Return the quote with any white space between its words, in capitals or small letters."""
-    return re.compile(r"\s+".join(map(re.escape, quote.split())), re.IGNORECASE)
-
-
-def _contains(text: str, quote: str | None) -> bool:
-    return quote is None or _pattern(quote).search(text) is not None
-
-
-def _holds(unit: Sequence[int], span: tuple[int, int]) -> bool:
+def _holds(unit: tuple[int, int], span: tuple[int, int]) -> bool:
     """Whether a unit has at least half of a span, or lies within it."""
     common = min(unit[1], span[1]) - max(unit[0], span[0])
     return common > 0 and (2 * common >= span[1] - span[0] or common == unit[1] - unit[0])
-
-
-def _short(text: str | None, limit: int = 60) -> str:
-    line = " ".join((text or "").split())
-    return line if len(line) <= limit else f"{line[:limit]}…"

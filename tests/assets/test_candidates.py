@@ -15,7 +15,7 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.contracts.records import EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
-from graphrag_assets.extras.resolution.decide import split_by_type
+from graphrag_assets.extras.resolution.decide import split as split_name
 from graphrag_assets.extras.resolution.judge import judge
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.text.words import title_key
@@ -174,7 +174,7 @@ def test_forms_of_one_thing_are_candidates_and_the_judge_merges_them(index: Inde
     update_candidates(index, "test")
     assert judge(index, 10_000, chat=judging(corpus)).decisions == []  # nothing is proposed twice
     for name in corpus.homonyms:
-        split_by_type(index, name)
+        split_name(index, name, "type")
     merge(index)
     keys = set(index.working.read("SELECT title_key FROM entities")["title_key"])
     assert {f"{title_key(n)} ({kind})" for n in corpus.homonyms for kind in ("person", "geo")} <= keys

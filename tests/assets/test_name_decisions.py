@@ -10,7 +10,7 @@ from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import InputError, StoreError
-from graphrag_assets.extras.resolution.decide import accept, record, split_by_documents, split_by_type, undo
+from graphrag_assets.extras.resolution.decide import accept, record, split, undo
 from graphrag_assets.store.decisions import FILE, Decision, changing_decisions, read_decisions
 from tests.comparison import facts, index_at, no_settings
 
@@ -108,10 +108,8 @@ REFUSED = [
 
 def test_what_contradicts_or_says_nothing_is_refused(index: Index) -> None:
     def make(kind: str, name: str, *more: str) -> None:
-        if kind == "split" and more:
-            split_by_documents(index, name, more[:1], more[1])
-        elif kind == "split":
-            split_by_type(index, name)
+        if kind == "split":
+            split(index, name, "documents" if more else "type", more[:1], "".join(more[1:]))
         else:
             {"accept": accept, "undo": undo}[kind](index, name, *more)
 

@@ -2,10 +2,7 @@
 
 import asyncio
 import logging
-import random
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,7 @@ from graphrag_assets.llm.model_errors import (
 )
 from graphrag_assets.llm.provider import entry_of as litellm_prices
 from tests.llm.conftest import Extraction, Lab, ask, gather, run
-from tests.openai_server import FaultPlan, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 
 def test_an_answer_is_parsed_priced_and_recorded(lab: Lab) -> None:
@@ -212,24 +209,6 @@ def test_a_rejected_response_format_is_replaced_by_a_weaker_one_from_then_on(lab
     assert completion.parsed.entities
 
 
-@pytest.mark.extended
-def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> None:
-    requests = [ask(f"Ada wrote letter {n} to Charles. He read it in London.", model=Extraction) for n in range(150)]
-    clean = [answer.text for answer in run(gather(lab.chat().complete, *requests))]
-    assert len(lab.server.chats) == 150
-
-    faulty = lab.with_another_ledger()
-    lab.server.faults = FaultPlan(
-        {"429": 0.05, "500": 0.02, "closed": 0.02, "wrong-schema": 0.02, "malformed-content": 0.02}, seed=3
-    )
-    answers = [answer.text for answer in run(gather(faulty.chat().complete, *requests))]
-
-    extra = len(lab.server.chats) - 300
-    assert extra == sum(count for name, count in lab.server.counts.items() if name.startswith("fault"))
-    assert answers == clean
-    assert extra > 5
-
-
 def test_a_canceled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> None:
     lab.server.latency = 0.2
     model = lab.chat(limits={"concurrency": 2})
@@ -247,45 +226,6 @@ def test_a_canceled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> N
     run(scenario())
     assert len(lab.server.chats) == 2  # the others were not begun
     assert lab.ledger.frame().height == 2
-
-
-PAYER = """
-import asyncio, sys
-from graphrag_assets.llm.ask_model import ChatModel
-from graphrag_assets.llm.ledger import Ledger
-from graphrag_assets.llm.limits import Limits
-from graphrag_assets.llm.model_options import ModelOptions, ChatRequest, LimitOptions
-url, ledger, first = sys.argv[1:]
-model = ChatModel(ModelOptions("openai/test-model", url), Ledger(ledger), Limits(LimitOptions(concurrency=3)))
-async def one(n):
-    await model.complete(ChatRequest("extract", ({"role": "user", "content": f"Text {n}."},)))
-    print(n, flush=True)
-async def main():
-    await asyncio.gather(*(one(n) for n in range(int(first), int(first) + 30)))
-asyncio.run(main())
-"""
-
-
-@pytest.mark.extended
-def test_of_two_processes_a_killed_one_pays_again_only_for_its_calls_in_flight(lab: Lab) -> None:
-    lab.server.latency = 0.02
-
-    def start(first: int) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-c", PAYER, lab.server.url, str(lab.folder / "ledger.db"), str(first)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    killed, other = start(0), start(30)
-    for _ in range(random.randrange(1, 20)):
-        killed.stdout.readline()
-    killed.kill()
-    again = start(0)
-    assert [process.wait(300) for process in (other, again)] == [0, 0]
-    sent = [str(request.body["messages"]) for request in lab.server.chats]
-    assert len(set(sent)) == 60
-    assert len(sent) <= 60 + 3
-    killed.wait()
-    answers = run(gather(lab.chat().complete, *(ask(f"Text {n}.") for n in range(60))))
-    assert all(answer.from_ledger for answer in answers)
 
 
 def test_concurrency_holds_at_the_server(lab: Lab) -> None:

@@ -1,11 +1,9 @@
-"""Providers on the wire: Azure OpenAI, Ollama, vLLM, Amazon Bedrock, Google Vertex AI. A local server speaks for each."""
+"""Providers on the wire: Azure OpenAI, Ollama, vLLM, Google Vertex AI. A local server speaks for each."""
 
 import json
 import sys
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from graphrag_assets.llm.model_errors import CircuitOpen
 from tests.llm.conftest import Extraction, ask, run
@@ -55,35 +53,9 @@ def test_ollama_by_its_own_protocol(lab):
     assert [r.body["input"] for r in lab.server.requests if r.path == "/api/embed"] == [["one", "two"]]
 
 
-@pytest.fixture
-def google(lab, monkeypatch, tmp_path):
-    """A service account whose tokens the test server issues."""
-    key = rsa.generate_private_key(65537, 2048)
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-    account = {"type": "service_account", "project_id": "my-project", "private_key_id": "1", "private_key": pem}
-    account |= {"client_email": "a@my-project.iam.gserviceaccount.com"}
-    account |= {"token_uri": lab.server.url.removesuffix("/v1") + "/token"}
-    (tmp_path / "account.json").write_text(json.dumps(account))
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
-    monkeypatch.setenv("VERTEXAI_PROJECT", "my-project")
-    monkeypatch.setenv("VERTEXAI_LOCATION", "europe-west1")
-
-
-def test_a_service_account_that_google_refuses_stops_at_the_first_request(lab, google, monkeypatch, caplog):
-    monkeypatch.setenv("VERTEXAI_PROJECT", "another-project")  # litellm keeps a token per project
-    refusal = {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}
-    lab.server.replace = lambda body: (400, {}, json.dumps(refusal).encode())
-    address = {"base_url": lab.server.url.removesuffix("/v1")}
-    with pytest.raises(CircuitOpen, match="Invalid JWT Signature"):
-        run(lab.chat(model="vertex_ai/gemini-2.5-flash", **address).complete(ask()))
-    assert [request.path for request in lab.server.requests] == ["/token"]
-    assert "Traceback" not in caplog.text
-
-
-def test_a_missing_package_of_a_provider_stops_at_the_first_attempt_and_says_so(lab, google, monkeypatch):
+def test_a_missing_package_of_a_provider_stops_at_the_first_attempt_and_says_so(lab, monkeypatch):
     monkeypatch.setenv("VERTEXAI_PROJECT", "without-package")
+    monkeypatch.setenv("VERTEXAI_LOCATION", "europe-west1")
     monkeypatch.setitem(sys.modules, "google.auth", None)  # so that its import fails
     chat = lab.chat(model="vertex_ai/gemini-2.5-flash", base_url=lab.server.url.removesuffix("/v1"))
     with pytest.raises(CircuitOpen, match=r"Install the missing package\."):

@@ -9,7 +9,7 @@ import pytest
 from graphrag_assets.contracts.prompt_profile import WorkedExample
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.extras.purge import purge
-from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
+from graphrag_assets.extras.tuning.tuning import adopt_profile, tune_prompts
 from graphrag_assets.llm.prompts import fence
 from graphrag_assets.store.prompt_profiles import profile_of
 from tests.assets.test_language_models import use
@@ -99,7 +99,7 @@ def modeled(indexed, server, monkeypatch):
     return indexed
 
 
-OPTIONS = TuningOptions(sample=15, examples=12)
+OPTIONS = {"sample": 15, "examples": 12}
 
 
 def rows(project) -> list[dict]:
@@ -114,7 +114,7 @@ def planned(project) -> int:
 
 @pytest.mark.extended
 def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
-    version, profile = tune_prompts(modeled.index, OPTIONS, "one")
+    version, profile = tune_prompts(modeled.index, **OPTIONS)
     sent = len(server.chats)
     assert sent == 15 + 1 + 15  # the sample without types, the corpus, the passages of the sample with types
     assert {kind.type: kind.definition for kind in profile.entity_types} == {
@@ -134,7 +134,7 @@ def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
     for example in profile.examples:  # Poseidon is in every reading and in no text
         assert all(entity.title in example.text for entity in example.entities)
     server.requests.clear()
-    assert tune_prompts(modeled.index, OPTIONS, "two") == (version, profile)
+    assert tune_prompts(modeled.index, **OPTIONS) == (version, profile)
     assert server.requests == []
     (row,) = rows(modeled)
     assert profile_of(row) == profile
@@ -143,7 +143,7 @@ def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
 
 @pytest.mark.extended
 def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
-    version, profile = tune_prompts(modeled.index, OPTIONS, "one")
+    version, profile = tune_prompts(modeled.index, **OPTIONS)
     (quoting, *_) = [example for example in profile.examples if PLANTED in example.text]
     adopt_profile(modeled.index, version)
     server.requests.clear()
@@ -191,7 +191,7 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modeled, server):
 
 @pytest.mark.extended
 def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again(modeled):
-    version, profile = tune_prompts(modeled.index, OPTIONS, "one")
+    version, profile = tune_prompts(modeled.index, **OPTIONS)
     adopt_profile(modeled.index, version)
     modeled.index_all()
     gone, edited = (next(e for e in profile.examples if (PLANTED in e.text) == deleted) for deleted in (1, 0))

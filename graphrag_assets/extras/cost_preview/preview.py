@@ -223,7 +223,7 @@ def _estimates(index: Index, changes: Sequence[_Changes], means: Means) -> Itera
 
 
 def _extraction(index: Index, units: Sequence[TextUnit], means: Means) -> tuple[list[TextUnit], list[_Estimate]]:
-    """Return the text units to be paid for, of equal ones the first, the requests about them, and those of gleanings."""
+    """Return the text units to be paid for, of equal ones the first; their requests, and those of gleanings."""
     settings, tasks = index.settings, indexing_tasks(index.settings, index.profile, run_id="plan")
     options, chat, task = tasks.extraction, tasks.chat(), WITH_CLAIMS if tasks.extraction.claim_description else PROMPT
     requests = {unit: tasks.first_request(unit, options) for unit in units}

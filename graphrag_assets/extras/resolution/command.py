@@ -70,13 +70,7 @@ def reject(name: str, other: str) -> None:
 @click.option("--as", "other", default="", help="What NAME is in these documents, such as 'Mercury (element)'.")
 def split(name: str, by: Literal["type", "documents"], documents: tuple[str, ...], other: str) -> None:
     """Decide that NAME stands for several things: one per type, or per document, or one in some documents."""
-    index = Index.from_environment()
-    if by == "type":
-        if documents or other:
-            raise click.UsageError("--documents and --as belong to --by documents.")
-        _say(decide.split_by_type(index, name))
-    else:
-        _say(decide.split_by_documents(index, name, documents, other))
+    _say(decide.split(Index.from_environment(), name, by, documents, other))
 
 
 @click.command()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from typing import Literal
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.errors import InputError
@@ -33,27 +34,23 @@ def reject(index: Index, name: str, other: str) -> Decision:
     return _decide(index, Decision("reject", key, other_key))
 
 
-def split_by_type(index: Index, name: str) -> Decision:
-    """Decide that `name` stands for a thing per type. Raises as `accept`."""
-    (key,) = _keys(index, name)
-    return _decide(index, Decision("split", key, split_by="type"))
-
-
-def split_by_documents(index: Index, name: str, patterns: Sequence[str] = (), other: str = "") -> Decision:
-    """Decide that `name` is `other` in the documents whose sources match; without patterns, a thing per document.
+def split(
+    index: Index, name: str, by: Literal["type", "documents"], patterns: Sequence[str] = (), other: str = ""
+) -> Decision:
+    """Decide that `name` stands for a thing per type, or per document, or is `other` in documents of these sources.
 
     Raises as `accept`.
     """
     (key,) = _keys(index, name)
-    if bool(patterns) != bool(other):
-        raise InputError("--documents and --as go together: in which documents the name is another thing, and which.")
+    if bool(patterns) != bool(other) or (other and by == "type"):
+        raise InputError("--documents and --as go together, with --by documents: where the name is what other thing.")
     if other and title_key(other) in ("", key):
         raise InputError(f"{other!r} is not another name. Say what it is in these documents: '{name} (planet)'.")
     sources = index.working.read("SELECT DISTINCT source FROM documents")["source"]
     for pattern in patterns:
         if not any(matches(source, pattern) for source in sources):
             raise InputError(f"No document has a source that matches {pattern!r}, such as {sources.first()!r} does.")
-    return _decide(index, Decision("split", key, title_key(other), "documents", tuple(patterns)))
+    return _decide(index, Decision("split", key, title_key(other), by, tuple(patterns)))
 
 
 def undo(index: Index, *names: str) -> list[Decision]:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any, TypeVar
 
 import anyio
@@ -78,25 +78,10 @@ def raw_path(request: Request) -> str:
     return bytes(request.scope["raw_path"]).decode("latin-1")
 
 
-def event_stream(events: AsyncIterator[dict[str, Any]], end: Callable[[], Awaitable[None]]) -> Response:
-    """Server-sent events; the iterator is closed when the client leaves.
-
-    `end` is called some seconds after the server is told to end: it ends the searches, so that `events` can say so.
-    """
-    ending = anyio.Event()
-
-    async def end_later() -> None:
-        await ending.wait()
-        await anyio.sleep(GRACE_SECONDS)
-        await end()
-
-    return EventSourceResponse(
-        events,
-        ping=PING_SECONDS,
-        data_sender_callable=end_later,
-        shutdown_event=ending,
-        shutdown_grace_period=2 * GRACE_SECONDS,
-    )
+def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:
+    """Server-sent events; the iterator is closed when the client leaves, and some seconds after the server's end."""
+    grace = {"shutdown_event": anyio.Event(), "shutdown_grace_period": GRACE_SECONDS}
+    return EventSourceResponse(events, ping=PING_SECONDS, **grace)
 
 
 async def until_disconnect(request: Request, work: Awaitable[Result]) -> Result:

@@ -156,12 +156,12 @@ class OpenAI:
         if _CHORE.search(chat.messages[-1].text):
             text = _chore_answer(chat.messages[-1].text)
             if chat.stream:
-                return event_stream(_chore_stream(reply, text), self.searches.rag.aclose)
+                return event_stream(_chore_stream(reply, text))
             return PlainJSON(reply.whole(text, [], Usage()))
         stream, footnotes = self.searches.ask(client, **chat.question())
         if chat.stream:
             has_usage = bool((chat.stream_options or {}).get("include_usage"))
-            return event_stream(self._stream(stream, footnotes, reply, has_usage), self.searches.rag.aclose)
+            return event_stream(self._stream(stream, footnotes, reply, has_usage))
         answer = await until_disconnect(request, footnotes.whole(stream))
         plain = footnotes.plain(answer)
         content, annotations = plain["text"] + footnotes.as_markdown(), _annotations(footnotes, plain["text"])

@@ -9,7 +9,7 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.contracts.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.errors import StoreError
-from graphrag_assets.extras.tuning.tuning import TuningOptions, adopt_profile, tune_prompts
+from graphrag_assets.extras.tuning.tuning import adopt_profile, tune_prompts
 
 
 @click.command()
@@ -31,7 +31,7 @@ def tune(only_list: bool, adopt: int | None, **options: Any) -> None:
         console.say(f"{what} in force. `graphrag-assets index plan` prices what the next `index` extracts again.")
     else:
         with console.status("Reading the sample"):
-            version, profile = tune_prompts(index, TuningOptions(**options), "tune")
+            version, profile = tune_prompts(index, **options)
         _print_profile(console, profile)
         for name in ("entity_types", "relationship_types"):
             if name in index.settings.model_fields_set:

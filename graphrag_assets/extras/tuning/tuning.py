@@ -4,7 +4,6 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -92,23 +91,15 @@ _DOCUMENTS = "FROM documents WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
 _LANGUAGES = "SELECT language, count(*) / sum(count(*)) OVER () FROM documents GROUP BY ALL ORDER BY count(*) DESC, 1"
 
 
-class TuningOptions(NamedTuple):
-    """Options of the tuning.
+@exclusive("prompt_profile")
+def tune_prompts(index: Index, sample: int = 30, types: str = "", examples: int = 4) -> tuple[int, PromptProfile]:
+    """Make a profile of the corpus, and record it as a version, unless there is one of the same content.
 
-    Attributes:
+    Args:
+        index: of the corpus.
         sample: maximum text units to tune on.
         types: the entity types in place of those that are found; see `given_types`.
         examples: maximum worked examples.
-    """
-
-    sample: int = 30
-    types: str = ""
-    examples: int = 4
-
-
-@exclusive("prompt_profile")
-def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> tuple[int, PromptProfile]:
-    """Make a profile of the corpus, and record it as a version, unless there is one of the same content.
 
     Returns:
         The number of the version, and the profile. It is not adopted.
@@ -120,9 +111,9 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> tuple[int
     settings = index.settings
     if settings.choices.extraction != "model":
         raise SettingsError("Prompts are tuned for a chat model that extracts. Set GRAPHRAG_CHAT_MODEL.")
-    units = _sampled(index, options.sample)
-    tasks = indexing_tasks(settings, None, None, run_id, index.keys)
-    profile = tuned(tasks, units, options, _language(index)).identified()
+    units = _sampled(index, sample)
+    tasks = indexing_tasks(settings, run_id="tune", keys=index.keys)
+    profile = _tuned(tasks, units, types, examples, _language(index)).identified()
     used = tasks.meter.by_task.values()
     version = record_profile(
         index.working,
@@ -145,13 +136,15 @@ def adopt_profile(index: Index, version: int) -> None:
     adopt(index.working, version)
 
 
-def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, language: str) -> PromptProfile:
+def _tuned(
+    tasks: IndexingTasks, units: list[TextUnit], type_option: str, n_examples: int, language: str
+) -> PromptProfile:
     """Return the profile that a chat model makes of text units: types, description, examples."""
     settings = tasks.settings
     untyped = ExtractionOptions(entity_types=(_ANY_TYPE,), max_gleanings=0, language=settings.language or None)
     readings = _read(tasks, units, None, untyped)
     entities = [entity for reading in readings.values() for entity in reading.entities]
-    types = given_types(options.types, found_types((e.type, e.title) for e in entities))
+    types = given_types(type_option, found_types((e.type, e.title) for e in entities))
     if not types:
         raise InputError("Nothing was found in the sample to take types from. Name them: `--types 'PERSON, SHIP'`.")
     relationships = [relationship for reading in readings.values() for relationship in reading.relationships]
@@ -160,7 +153,7 @@ def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, l
     draft = PromptProfile(language=language, entity_types=types, relationship_types=predicates)
     written_in, texts = settings.language or draft.language_name, [unit.text for unit in units]
     draft = wait_for(with_description(draft, tasks.model, texts, written_in, settings.tokenizer))
-    if not options.examples:
+    if not n_examples:
         return draft
     type_on_list = listed_type(draft.entity_types)
     typed = ExtractionOptions(
@@ -169,8 +162,8 @@ def tuned(tasks: IndexingTasks, units: list[TextUnit], options: TuningOptions, l
         max_gleanings=0,
         language=written_in,
     )
-    chosen = passages(units, readings, type_on_list, options.examples, settings.tokenizer)
-    examples = examples_from(chosen, _read(tasks, chosen, draft, typed), type_on_list, options.examples)
+    chosen = passages(units, readings, type_on_list, n_examples, settings.tokenizer)
+    examples = examples_from(chosen, _read(tasks, chosen, draft, typed), type_on_list, n_examples)
     return replace(draft, examples=examples)
 
 

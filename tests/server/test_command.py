@@ -40,9 +40,9 @@ def test_serve_ends_on_sigterm_and_an_open_stream_has_some_seconds_to_end(sample
             body = completion(QUESTION, stream=True)
 
             def ask() -> None:
-                with httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as response:
-                    with contextlib.suppress(httpx.RemoteProtocolError):
-                        read.extend(response.iter_text())
+                streaming = httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60)
+                with streaming as response, contextlib.suppress(httpx.RemoteProtocolError):
+                    read.extend(response.iter_text())
 
             asking = threading.Thread(target=ask)
             asking.start()

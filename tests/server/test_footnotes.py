@@ -37,7 +37,8 @@ def test_pieces_give_the_same_text_and_no_markup(size):
         end = stop
     streamed = footnotes()
     shown = "".join(streamed.feed(part) for part in parts) + streamed.end()
-    assert shown == footnotes().text(ANSWER)
+    whole = footnotes()
+    assert shown == whole.feed(ANSWER) + whole.end()
     assert "![x](" not in shown
     assert "<img" not in shown
     assert "](javascript" not in shown

@@ -34,6 +34,7 @@ class Footnotes:
     _held: str = ""
     _since: str = ""
     _statement: str = ""
+    _text: list[str] = field(default_factory=list)  # what was shown
 
     async def whole(self, stream: AnswerStream) -> Answer:
         """Return the answer, once it is complete."""
@@ -66,10 +67,6 @@ class Footnotes:
         rest, self._held = self._held, ""
         return self._shown(rest)
 
-    def text(self, answer: str) -> str:
-        """Return a whole answer with footnotes: the same text as in pieces."""
-        return replace(self, _held="", _since="", _statement="")._shown(answer)
-
     def _shown(self, text: str) -> str:
         parts, end = [], 0
         for block in _BLOCK.finditer(text):
@@ -80,7 +77,8 @@ class Footnotes:
             self._since, end = "", block.end()
             parts += [_FOREIGN.sub(r"\\[", before), self._marked(f"{self._statement}{block[0]}")]
         self._since += text[end:]
-        return safe_markdown("".join([*parts, _FOREIGN.sub(r"\\[", text[end:])]))
+        self._text.append(safe_markdown("".join([*parts, _FOREIGN.sub(r"\\[", text[end:])])))
+        return self._text[-1]
 
     def _marked(self, cited: str) -> str:
         if cited not in self._marks:
@@ -106,10 +104,10 @@ class Footnotes:
 
     def plain(self, answer: Answer) -> dict[str, Any]:
         """Return answer as plain data: text with footnotes, the passages behind these, and entities that were read."""
-        text, entities = self.text(answer.answer), answer.context.get("entities", pl.DataFrame())
+        entities = answer.context.get("entities", pl.DataFrame())
         in_context = entities.filter("in_context").head(_MAX_ENTITIES) if entities.height else entities
         return {
-            "text": text,
+            "text": "".join(self._text),
             "citations": [
                 {
                     "footnote": number,

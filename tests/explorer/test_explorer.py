@@ -17,12 +17,6 @@ expect.set_options(timeout=60_000)
 pytestmark = [pytest.mark.extended, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 
 DARK = "getComputedStyle(document.body).backgroundColor"
-NO_WEBGL = """
-const real = HTMLCanvasElement.prototype.getContext;
-HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
-  return kind.startsWith("webgl") ? null : real.call(this, kind, ...more);
-};
-"""
 
 
 def panel(page):
@@ -109,22 +103,6 @@ def test_candidates_are_listed_with_their_evidence_and_lead_to_both_names(sample
     expect(panel(page).locator("section").filter(has_text="May be one thing with")).to_contain_text(other)
 
 
-def test_a_claim_shows_its_quotation_in_the_document(sample_index, sample_page, open_page):
-    ((number, subject, quoted),) = sample_index.sql(
-        "SELECT human_readable_id, e.title, source_text FROM covariates c JOIN entities e ON e.human_readable_id = c.subject_number WHERE start_date IS NOT NULL ORDER BY start_date, c.human_readable_id LIMIT 1".replace(
-            "SELECT human", "SELECT c.human"
-        )
-    )
-    page = open_page(sample_page)
-    page.get_by_role("tab", name="Claims").click()
-    page.locator(f"#list a[href='#claim={number}']").click()
-    expect(panel(page).locator("dd a").first).to_have_text(subject)
-    marked = panel(page).locator(".passage mark").first
-    assert marked.text_content().split() == quoted.split()
-    panel(page).locator(".passage .source a").click()
-    expect(page.locator(".unit.here mark")).to_be_in_viewport()
-
-
 @pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
 def test_page_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
     page = open_page(sample_page, "#community=0", color_scheme=scheme, viewport={"width": 390, "height": 800})
@@ -157,18 +135,6 @@ def test_the_map_draws_every_entity_and_a_click_selects_one(sample_index, sample
     expect(heading(page)).to_have_text(title)
     colored = page.evaluate("new Set(explorer.map.nodeColors.values()).size")
     assert colored > 10
-
-
-def test_missing_webgl_is_reported_and_the_rest_works(sample_page, open_page):
-    page = open_page(sample_page, script=NO_WEBGL)
-    expect(page.locator("#graph")).to_contain_text("no WebGL")
-    search(page, "cyrus field")
-    page.keyboard.press("Enter")
-    expect(heading(page)).to_have_text("Cyrus Field")
-    for tab in ("Communities", "Claims", "Documents"):
-        page.get_by_role("tab", name=tab).click()
-        page.locator("#list a").first.click()
-    expect(panel(page).locator(".unit").first).to_be_visible()
 
 
 def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one(sample_index, small_page, open_page):

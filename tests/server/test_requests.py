@@ -98,6 +98,7 @@ def test_errors_have_the_form_of_openai(served: Served) -> None:
                     {"metadata": {"options": {"k": 10**30}}},
                     {"metadata": {"filter": {"batchs": ["x"]}}, "stream": True},
                     {"messages": 1},
+                    {"messages": [{"role": "user", "content": "x" * 100_000}]},
                 )
             ],
         }

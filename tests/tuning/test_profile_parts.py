@@ -1,6 +1,5 @@
 """The types, the sample and the worked examples of a prompt profile."""
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -79,27 +78,9 @@ def test_passages_are_whole_sentences_with_the_most_names():
     assert count_tokens([passage.text])[0] <= PASSAGE_TOKENS
 
 
-SIZES = {"ships": 26, "plants": 12, "coins": 2}  # coins are 5 %
-
-
-@pytest.fixture(scope="module")
-def domains() -> pl.DataFrame:
-    """Unit vectors around three directions, of 40 text units."""
-    chance, rows = np.random.default_rng(1), []
-    for place, (domain, size) in enumerate(SIZES.items()):
-        for number in range(size):
-            vector = np.eye(16)[place] + chance.normal(0, 0.15, 16)
-            rows.append((f"{domain}-{number}", (vector / np.linalg.norm(vector)).astype(np.float32)))
-    return pl.DataFrame(rows, {"id": pl.String, "vector": pl.List(pl.Float32)}, orient="row")
-
-
-def kinds(ids: list[str]) -> set[str]:
-    return {unit.partition("-")[0] for unit in ids}
-
-
-def test_all_domains_are_in_a_sample_of_15_of_which_a_random_one_misses_the_smallest_in_a_third_of_the_cases(domains):
-    assert all(
-        kinds(varied_sample(domains.sample(fraction=1, shuffle=True, seed=n), 15)) == set(SIZES) for n in range(30)
-    )
-    at_random = [np.random.default_rng(seed).choice(domains["id"], 15, replace=False) for seed in range(200)]
-    assert sum("coins" not in kinds(list(ids)) for ids in at_random) > 200 / 3
+def test_a_sample_has_the_text_units_that_differ_most():
+    vectors = {"a": [1.0, 0.0, 0.0], "like a": [0.96, 0.28, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.0, 0.6, 0.8]}
+    units = pl.DataFrame({"id": list(vectors), "vector": list(vectors.values())})
+    assert varied_sample(units, 3) == ["a", "b", "c"]
+    assert sorted(varied_sample(units, 9)) == sorted(vectors)
+    assert varied_sample(units.with_columns(vector=None), 2) == ["a", "like a"]

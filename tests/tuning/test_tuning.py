@@ -10,7 +10,6 @@ from graphrag_assets.contracts.prompt_profile import WorkedExample
 from graphrag_assets.extras.cost_preview.preview import plan_index
 from graphrag_assets.extras.purge import purge
 from graphrag_assets.extras.tuning.tuning import adopt_profile, tune_prompts
-from graphrag_assets.llm.prompts import fence
 from graphrag_assets.store.prompt_profiles import profile_of
 from tests.assets.test_language_models import use
 from tests.cli import run_command
@@ -139,25 +138,6 @@ def test_tuning_finds_the_domains_and_is_paid_for_once(modeled, server):
     (row,) = rows(modeled)
     assert profile_of(row) == profile
     assert (row["version"], row["calls"], row["adopted"]) == (1, sent, False)
-
-
-@pytest.mark.extended
-def test_text_of_documents_and_of_the_model_stays_data(modeled, server):
-    version, profile = tune_prompts(modeled.index, **OPTIONS)
-    (quoting, *_) = [example for example in profile.examples if PLANTED in example.text]
-    adopt_profile(modeled.index, version)
-    server.requests.clear()
-    modeled.index_all()
-    prompts = ["\n".join(m["content"] for m in request.body["messages"]) for request in server.chats]
-    with_examples = [prompt for prompt in prompts if "Worked examples follow" in prompt]
-    assert with_examples
-    for prompt in with_examples:
-        assert fence(quoting.text) in prompt
-        assert 'You are a keeper of {{ "collections" }} {% raw %}.' in prompt
-        outside = prompt
-        for example in profile.examples:
-            outside = outside.replace(fence(example.text), "")
-        assert "BANANA" not in outside.partition("<document id")[0]
 
 
 @pytest.mark.extended

@@ -9,7 +9,6 @@ from graphrag_assets.contracts.answering import (
     NO_ANSWER,
     AnswerOptions,
     Evidence,
-    FollowUp,
     Passage,
     Point,
     best_points,
@@ -70,21 +69,6 @@ def test_points_are_scored_sorted_and_without_irrelevant_ones():
     assert chat.tasks == ["global_map"]
 
 
-@pytest.mark.parametrize(
-    ("evidence", "main_question", "task"), [(REPORTS, None, "drift_primer"), (MIXED, "What then?", "drift_local")]
-)
-def test_follow_up_questions_come_best_first_each_once_and_not_too_many(
-    evidence: Evidence, main_question: str | None, task: str
-):
-    questions = ["B?", {"question": "A?", "score": 90}, {"question": "B?", "score": 95}, {"question": "C?", "score": 1}]
-    rag, chat = answerer(json.dumps({"points": [{"description": "P", "score": 7}], "follow_ups": questions}))
-    mapped = run(rag.amap(QUESTION, evidence, 2, main_question))
-    assert mapped.follow_ups == (FollowUp("A?", 90), FollowUp("B?", 50))
-    assert mapped.points == (Point("P", 7),)
-    assert chat.tasks == [task]
-    assert "follow_ups: up to 2 " in chat.requests[0].messages[0]["content"]
-
-
 def test_the_points_of_an_answer_are_the_best_that_fit_the_limit():
     points = [Point("short one", 10), Point("word " * 200, 90), Point("best", 95.5), Point("zero", 0), Point(" ", 50)]
     kept = best_points(points, 60)
@@ -95,15 +79,3 @@ def test_the_points_of_an_answer_are_the_best_that_fit_the_limit():
     assert chat.tasks == ["global_reduce"]
     assert fence(notes, "notes") in chat.requests[0].messages[1]["content"]
     assert count_tokens([notes])[0] <= 60
-
-
-@pytest.mark.parametrize(
-    ("said", "kind"),
-    [('{"kind": "Theme", "reason": "All of it."}', "theme"), ('{"kind": "poem"}', ""), ('{"kind": "fact."}', "fact")],
-)
-def test_the_kind_of_a_question_is_one_of_those_offered_or_none(said: str, kind: str):
-    rag, chat = answerer(said)
-    choice = run(rag.achoose(QUESTION, {"fact": "particular things", "theme": "the whole"}))
-    assert choice.kind == kind
-    assert "- theme: the whole" in chat.requests[0].messages[0]["content"]
-    assert QUESTION in chat.requests[0].messages[1]["content"]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +14,6 @@ from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.task import Chat, usage_of
 
 Item = TypeVar("Item")
-Record = TypeVar("Record")
 Joined = Callable[[Sequence[int]], ChatRequest]
 """Returns one request for the requests at some places, whose `split` counts these places from 0."""
 
@@ -44,24 +43,35 @@ async def ask_together(
     return answers, usage
 
 
-def numbered_request(
-    parts: Sequence[ChatRequest],
+def numbered(
+    requests: Sequence[ChatRequest],
     noun: str,
-    rules: Message,
     form: type[BaseModel],
-    split: Callable[[Any], Mapping[int, BaseModel]],
-) -> ChatRequest:
-    """Return one request for the texts of several, each after a line with its number."""
-    texts = (f"### {noun} {n} of {len(parts)}\n{part.messages[-1]['content']}" for n, part in enumerate(parts, 1))
-    messages = (rules, Message(role="user", content="\n\n".join(texts)))
-    return replace(parts[0], messages=messages, response_model=form, split=split)
+    rules: Callable[[int], Message],
+    fits: Callable[[Any, int], bool],
+) -> Joined:
+    """Return what joins the texts of requests, each after a line with its number.
 
+    `form` has one list of records with these numbers: one that is unknown, or occurs twice, is no answer, nor is one
+    that does not fit the request at a place. `rules`: the system message for so many.
+    """
+    (name,) = form.model_fields
 
-def by_place(records: Iterable[Record], number_of: Callable[[Record], int], count: int) -> dict[int, Record]:
-    """Return records about `count` numbered items, by place; a number that is unknown or occurs twice says nothing."""
-    records = list(records)
-    occurs = Counter(map(number_of, records))
-    return {n - 1: one for one in records if occurs[n := number_of(one)] == 1 and 1 <= n <= count}
+    def joined(places: Sequence[int]) -> ChatRequest:
+        count = len(places)
+
+        def split(answer: Any) -> dict[int, BaseModel]:
+            occurs = Counter(record.number for record in getattr(answer, name))
+            valid = {one.number - 1: one for one in getattr(answer, name) if occurs[one.number] == 1}
+            return {n: one for n, one in valid.items() if 0 <= n < count and fits(one, places[n])}
+
+        texts = (
+            f"### {noun} {n} of {count}\n{requests[place].messages[-1]['content']}" for n, place in enumerate(places, 1)
+        )
+        messages = (rules(count), Message(role="user", content="\n\n".join(texts)))
+        return replace(requests[places[0]], messages=messages, response_model=form, split=split)
+
+    return joined
 
 
 @dataclass

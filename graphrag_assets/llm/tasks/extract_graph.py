@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from operator import attrgetter
 from typing import ClassVar
 
 from pydantic import Field
@@ -23,7 +22,7 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.task import TaskModel, with_rules
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
-from graphrag_assets.llm.together import Pack, ask_together, by_place, numbered_request, packs_of
+from graphrag_assets.llm.together import Pack, ask_together, numbered, packs_of
 from graphrag_assets.text.words import count_tokens, title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
@@ -157,26 +156,20 @@ async def answers_together(
     model: TaskModel, requests: Sequence[ChatRequest], options: ExtractionOptions = _DEFAULTS
 ) -> list[Completion | None]:
     """Return the answers to the first requests of text units, with the same options; see `ask_together`."""
+    of_one = _rendered(model, options, text="", document_date=None, alone=False)
 
-    def joined(places: Sequence[int]) -> ChatRequest:
-        parts = [requests[n] for n in places]
+    def rules(count: int) -> Message:
+        added = model.prompts.render(TOGETHER, count=count, claim_description=options.claim_description)
+        return with_rules(of_one, added)[0]
 
-        def split(answer: ExtractGraphs | ExtractGraphsWithClaims) -> dict[int, ExtractGraph]:
-            graphs = by_place(answer.passages, attrgetter("number"), len(parts))
-            return {n: graph for n, graph in graphs.items() if _is_about(graph, parts[n])}
+    def fits(answer: ExtractGraph, place: int) -> bool:
+        """Whether an answer can be on a text: it has a word of a name, unless the answer has no names."""
+        text, names = requests[place].messages[-1]["content"].casefold(), [e.name for e in answer.entities]
+        return not names or any(word in text for name in names for word in name.casefold().split())
 
-        of_one = _rendered(model, options, text="", document_date=None, alone=False)
-        of_several = model.prompts.render(TOGETHER, count=len(parts), claim_description=options.claim_description)
-        form = ExtractGraphsWithClaims if parts[0].response_model is ExtractGraphWithClaims else ExtractGraphs
-        return numbered_request(parts, "Passage", with_rules(of_one, of_several)[0], form, split)
-
+    form = ExtractGraphs if options.claim_description is None else ExtractGraphsWithClaims
+    joined = numbered(requests, "Passage", form, rules, fits)
     return (await ask_together(model.chat, requests, joined, alone=True))[0]
-
-
-def _is_about(answer: ExtractGraph, request: ChatRequest) -> bool:
-    """Whether an answer can be on the text of a request: it has a word of a name, unless the answer has no names."""
-    text, words = request.messages[-1]["content"].casefold(), [e.name.casefold().split() for e in answer.entities]
-    return not words or any(word in text for name in words for word in name)
 
 
 async def extract_text_unit(

@@ -7,16 +7,15 @@ Several things may share one request (`things_together`): the answer for each is
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from pydantic import model_validator
 
-from graphrag_assets.llm.model_options import ChatRequest, Completion
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.task import SYSTEM, Task, TaskModel, prompt_tokens, with_rules
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.llm.together import Pack, ask_together, by_place, numbered_request, packs_of
+from graphrag_assets.llm.together import Pack, ask_together, numbered, packs_of
 from graphrag_assets.text.words import count_tokens, cut_text
 
 MAX_TOGETHER = 20
@@ -120,19 +119,16 @@ async def summaries_together(
     model: TaskModel, things: Sequence[tuple[Described, ChatRequest]]
 ) -> list[Completion | None]:
     """Return the answers to the requests of things; see `ask_together`. An answer with another title is none."""
+    requests = [request for _, request in things]
 
-    def joined(places: Sequence[int]) -> ChatRequest:
-        parts = [things[n][1] for n in places]
+    def rules(count: int) -> Message:
+        return with_rules(requests[0].messages, model.request(SUMMARIES, count=count).messages)[0]
 
-        def split(answer: Summaries) -> dict[int, Summary]:
-            summaries = by_place(answer.summaries, attrgetter("number"), len(parts))
-            titles = [_letters(things[n][0].title) for n in places]
-            return {n: one for n, one in summaries.items() if _letters(one.title) in ("", titles[n])}
+    def fits(summary: NumberedSummary, place: int) -> bool:
+        return _letters(summary.title) in ("", _letters(things[place][0].title))
 
-        rules = with_rules(parts[0].messages, model.request(SUMMARIES, count=len(parts)).messages)[0]
-        return numbered_request(parts, "Task", rules, Summaries, split)
-
-    return (await ask_together(model.chat, [request for _, request in things], joined, alone=True))[0]
+    joined = numbered(requests, "Task", Summaries, rules, fits)
+    return (await ask_together(model.chat, requests, joined, alone=True))[0]
 
 
 def _letters(title: str) -> str:

@@ -12,6 +12,7 @@ from graphrag_assets.text.words import count_tokens
 from tests import openai_server
 from tests.assets.test_language_models import BATCHES, TABLES, contents, copy_index, is_gleaning_of, use
 from tests.cli import run_command
+from tests.openai_content import content_for
 from tests.openai_server import running
 
 EXTRACTION = ["extract_all", "extract_all_continue"]
@@ -77,6 +78,20 @@ def test_a_plan_gives_a_range_which_a_sample_narrows(priced, server):
     least, most = sampled.costs.filter(task="extract_all").select("least_usd", "most_usd").row(0)
     paid = [costs.filter(task="extract_all")["cost_usd"].sum() for costs in (sample, bill())]
     assert least <= paid[1] - paid[0] <= most
+
+
+def test_equal_requests_count_once_and_those_that_are_given_up_not_at_all(priced, server, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.assets.checks.MAX_FAILED_SHARE", 1)
+    monkeypatch.setenv("GRAPHRAG_MAX_GLEANINGS", "0")
+    for name in ("a", "copy"):
+        priced.write(f"one/{name}.md", f"# The cable\n\n{BATCHES['one/a.md']}")
+    assert calls(priced)["extract_all"] == 1
+    server.content = lambda body: "{}" if "<document" in str(body["messages"]) else content_for(body)
+    priced.write("two/b.md", BATCHES["one/b.md"])
+    for _ in range(2):
+        run_command("index")
+    priced.write("one/new.md", BATCHES["two/c.md"])
+    assert calls(priced)["extract_all"] == 1
 
 
 @pytest.mark.extended

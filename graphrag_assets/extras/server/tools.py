@@ -14,8 +14,6 @@ from graphrag_assets.extras.server.access import EVERYONE, Client
 from graphrag_assets.extras.server.http import client_of, error_of
 from graphrag_assets.extras.server.searches import RankingName, Searches
 from graphrag_assets.query import AnswerMethodName
-from graphrag_assets.query.scope import Scope
-from graphrag_assets.store.publication_reader import Reader
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _INSTRUCTIONS = """
@@ -44,8 +42,9 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         request = ctx.request_context.request
         return EVERYONE if request is None else client_of(request)
 
-    async def look_up(ctx: Context[Any, Any], work: Callable[[Reader, Scope], Any]) -> Any:
-        return await _explained(searches.look_up(client_in(ctx), work))
+    async def look_up(ctx: Context[Any, Any], work: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function of `lookups` finds by its arguments after reader and scope."""
+        return await _explained(searches.look_up(client_in(ctx), lambda *where: work(*where, *args)))
 
     @server.tool(annotations=_READS.model_copy(update={"idempotent_hint": False}), title="Ask")
     async def ask(
@@ -61,8 +60,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
             stream, footnotes = searches.ask(client_in(ctx), question, method, filter=filter)
             return footnotes.plain(await footnotes.whole(stream))
 
-        answer: Rows = await _explained(answered())
-        return answer
+        return await _explained(answered())
 
     @server.tool(annotations=_READS, title="Retrieve passages")
     async def retrieve(
@@ -78,29 +76,26 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         method: graph follows names from passage to passage, for questions with several links; text is words and
         vectors. filter: batches, documents, entity_types, metadata, as_of and since.
         """
-        passages: Rows = await _explained(searches.retrieve(client_in(ctx), question, k, method, filter))
-        return passages
+        return await _explained(searches.retrieve(client_in(ctx), question, k, method, filter))
 
     @server.tool(annotations=_READS, title="Entity")
     async def entity(ctx: Context[Any, Any], name: str, limit: Limit = 20) -> Rows:
         """Return a person, place, organization or other thing by name: its description and communities, its most
         important relationships, and the dated statements about it, with the day until which each held.
         """
-        row: Rows = await look_up(ctx, lambda reader, scope: lookups.entity(reader, scope, name, limit))
-        return row
+        return await look_up(ctx, lookups.entity, name, limit)
 
     @server.tool(annotations=_READS, title="Path")
     async def path(
         ctx: Context[Any, Any], start: str, end: str, max_hops: Annotated[int, Field(ge=1, le=6)] = 4
     ) -> Rows:
         """How two entities are connected: the relationships from one to the other, over the fewest steps."""
-        return {"path": await look_up(ctx, lambda reader, scope: lookups.path(reader, scope, start, end, max_hops))}
+        return {"path": await look_up(ctx, lookups.path, start, end, max_hops)}
 
     @server.tool(annotations=_READS, title="Evidence")
     async def evidence(ctx: Context[Any, Any], name: str, limit: Limit = 10) -> Rows:
         """Return the passages that name an entity."""
-        rows = await look_up(ctx, lambda reader, scope: lookups.evidence(reader, scope, name, limit))
-        return {"passages": searches.linked(client_in(ctx), rows)}
+        return {"passages": searches.linked(client_in(ctx), await look_up(ctx, lookups.evidence, name, limit))}
 
     @server.tool(annotations=_READS, title="Communities")
     async def communities(
@@ -109,8 +104,7 @@ def mcp_server(searches: Searches) -> MCPServer[Any]:
         """Return groups of entities with title and summary of their reports, the most important first; level 0 is
         coarsest.
         """
-        rows = await look_up(ctx, lambda reader, scope: lookups.communities(reader, scope, level, limit))
-        return {"communities": rows}
+        return {"communities": await look_up(ctx, lookups.communities, level, limit)}
 
     return server
 

@@ -58,3 +58,14 @@ def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkey
     run("--index", str(sample_index.root / "index"), "--output", str(output), "--no-open", "--max-nodes", "7")
     assert len(opened) == 1
     assert content_of(output)["max_nodes"] == 7
+
+
+EXPLORER = Path(__file__).resolve().parents[2] / "graphrag_assets" / "extras" / "explorer"
+
+
+def test_the_bundle_was_made_from_the_present_sources():
+    sources, web = hashlib.sha256(), EXPLORER / "web"
+    for file in [web / "package-lock.json", web / "build.mjs", *sorted((web / "src").iterdir())]:
+        sources.update(file.read_bytes())
+    noted = re.match(r"/\*! sources ([0-9a-f]+)\n", (EXPLORER / "static" / "explorer.js").read_text())
+    assert noted[1] == sources.hexdigest(), f"Run `npm ci && npm run build` in {web} and commit what it makes."

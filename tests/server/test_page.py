@@ -1,7 +1,6 @@
 """The page over a real server and in Chromium: its stream, passages of citations, what is refused, no other requests."""
 
 import asyncio
-import html
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,24 +21,6 @@ DOCUMENTS = {
     "<script>document.title = 'planted'</script> The Great Eastern carried Cyrus Field.\n"
 }
 TOKEN = "chat-token-0123456789"
-
-
-def test_stream_begins_before_the_search_and_links_lead_to_the_quoted_characters(sample_server):
-    chunks = sample_server.chunks()
-    answer = sample_server.answer()
-    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
-    assert deltas[0] == {"role": "assistant", "content": ""}
-    assert "".join(delta.get("content", "") for delta in deltas).partition("\n\n**Sources**")[0] == answer["text"]
-    assert "Anderson" in answer["text"]
-    assert "[1]" in answer["text"]
-    assert "[Data:" not in answer["text"]
-    assert [c["footnote"] for c in answer["citations"]] == list(range(1, len(answer["citations"]) + 1))
-    assert "Great Eastern" in [entity["title"] for entity in answer["entities"]]
-    with sample_server.http() as http:
-        for citation in answer["citations"]:
-            page = http.get(citation["url"])
-            assert html.unescape(page.text.split('<mark id="marked">')[1].split("</mark>")[0]) == citation["quote"]
-            assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
 def test_wrong_host_origin_and_size_are_refused_and_headers_are_safe(sample_server):

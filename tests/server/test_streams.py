@@ -59,13 +59,12 @@ def test_a_client_that_leaves_ends_its_search_within_a_second(noted, stream):
         assert slow.canceled.wait(1)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_an_agent_that_leaves_ends_its_search_within_a_second(noted, mode):
+def test_an_agent_that_leaves_ends_its_search_within_a_second(noted):
     slow = Slow()
     with GraphRAG(noted, slow) as rag, serve(rag) as served:
 
         async def leave() -> None:
-            async with served.mcp(mode=mode) as client:
+            async with served.mcp() as client:
                 asked = asyncio.ensure_future(client.call_tool("ask", {"question": "Ada?", "method": "local"}))
                 assert await asyncio.to_thread(slow.begun.wait, 30)
                 asked.cancel()

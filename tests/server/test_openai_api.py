@@ -50,6 +50,9 @@ def test_stream_has_the_same_text_and_annotations_and_usage(client):
     assert annotations == [annotation.model_dump() for annotation in whole.annotations]
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert chunks[-1].usage is not None
+    (answer,) = (found for chunk in chunks if (found := getattr(chunk, "graphrag", None)))
+    assert answer["text"] == whole.content.partition("\n\n**Sources**")[0]
+    assert "Great Eastern" in [entity["title"] for entity in answer["entities"]]
 
 
 def test_earlier_turns_and_filters_are_read(client):

@@ -38,8 +38,6 @@ def served() -> Iterator[Served]:
 )
 def test_only_references_are_footnotes_and_each_opens_its_own_passage(served: Served, question: str) -> None:
     answer = served.answer(TOKEN, question)
-    assert "Nils Holm" in [entity["title"] for entity in answer["entities"]]
-    assert "[Data:" not in answer["text"].replace("\\[Data:", "")
     marks = [int(number) for number in MARK.findall(answer["text"])]
     citations = {citation["footnote"]: citation for citation in answer["citations"]}
     assert set(marks) == set(citations)

@@ -19,24 +19,24 @@ Joined = Callable[[Sequence[int]], ChatRequest]
 
 
 async def ask_together(
-    chat: Chat, requests: Sequence[ChatRequest], joined: Joined, alone: bool = False
+    chat: Chat, requests: Sequence[ChatRequest], joined: Joined, caller_retries: bool = False
 ) -> tuple[list[Completion | None], Usage]:
     """Return the answer to each request, None for those without one, and the cost.
 
-    The requests that the ledger has no answer to, and that are not given up, are sent as one. With `alone`, the caller
-    sends by itself what has no answer: a single request is left to it, and an unusable answer is none.
+    The requests that the ledger has no answer to, and that are not given up, are sent as one. `caller_retries`: the
+    caller sends by itself what has no answer, so a single request is left to it, and an unusable answer is none.
 
     Raises:
         ModelError: what `chat` raises otherwise.
     """
     answers, usage = [await chat.stored_answer(one) for one in requests], Usage()
     places = [n for n, one in enumerate(requests) if answers[n] is None and not await chat.given_up(one)]
-    if len(places) > alone:
+    if len(places) > caller_retries:
         parts = tuple(requests[n] for n in places)
         try:
             usage = usage_of(await chat.complete(replace(joined(places), parts=parts)))
         except (InvalidAnswer, RequestRejected):
-            if not alone:
+            if not caller_retries:
                 raise
         for n in places:
             answers[n] = await chat.stored_answer(requests[n])

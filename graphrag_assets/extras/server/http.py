@@ -80,8 +80,8 @@ def raw_path(request: Request) -> str:
 
 def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:
     """Server-sent events; the iterator is closed when the client leaves, and some seconds after the server's end."""
-    grace = {"shutdown_event": anyio.Event(), "shutdown_grace_period": GRACE_SECONDS}
-    return EventSourceResponse(events, ping=PING_SECONDS, **grace)
+    ending = anyio.Event()
+    return EventSourceResponse(events, ping=PING_SECONDS, shutdown_event=ending, shutdown_grace_period=GRACE_SECONDS)
 
 
 async def until_disconnect(request: Request, work: Awaitable[Result]) -> Result:

@@ -169,7 +169,7 @@ async def answers_together(
 
     form = ExtractGraphs if options.claim_description is None else ExtractGraphsWithClaims
     joined = numbered(requests, "Passage", form, rules, fits)
-    return (await ask_together(model.chat, requests, joined, alone=True))[0]
+    return (await ask_together(model.chat, requests, joined, caller_retries=True))[0]
 
 
 async def extract_text_unit(

@@ -128,7 +128,7 @@ async def summaries_together(
         return _letters(summary.title) in ("", _letters(things[place][0].title))
 
     joined = numbered(requests, "Task", Summaries, rules, fits)
-    return (await ask_together(model.chat, requests, joined, alone=True))[0]
+    return (await ask_together(model.chat, requests, joined, caller_retries=True))[0]
 
 
 def _letters(title: str) -> str:

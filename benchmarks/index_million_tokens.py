@@ -26,13 +26,13 @@ from rich.console import Console
 from rich.table import Table
 
 from graphrag_assets.assets.checks import CHECKS, offending_rows
-from graphrag_assets.assets.communities import update_communities
-from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.communities import detect_communities
+from graphrag_assets.assets.embeddings import embed_texts
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
-from graphrag_assets.assets.publication import update_publication
-from graphrag_assets.assets.reports import update_reports
+from graphrag_assets.assets.publication import publication
+from graphrag_assets.assets.reports import write_community_reports
 from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
@@ -143,13 +143,10 @@ def stages(index: Index, run_id: str) -> Iterator[tuple[str, Callable[[], object
     yield "scan_input", partial(scan_input, index)
     for batch, *_ in index.input.list_batches():
         yield "index_batch", partial(index_batch, index, batch, index.models(batch, run_id), run_id)
-    models = index.models(run_id=run_id)
-    yield "knowledge_graph", partial(knowledge_graph, index, models, run_id)
-    yield "update_communities", partial(update_communities, index, run_id)
-    yield "update_reports", partial(update_reports, index, models, run_id)
-    yield "update_embeddings", partial(update_embeddings, index, models, run_id)
+    for stage in (knowledge_graph, detect_communities, write_community_reports, embed_texts):
+        yield stage.name, partial(stage.update, index, run_id)
     yield "checks", partial(offending_rows, CHECKS, index)
-    yield "update_publication", partial(update_publication, index, run_id)
+    yield publication.name, partial(publication.update, index, run_id)
 
 
 if __name__ == "__main__":

@@ -6,51 +6,38 @@ python -m benchmarks.stage_cpu stages.json
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from graphrag_assets.assets import (
-    communities,
-    embeddings,
-    index_batch,
-    knowledge_graph,
-    publication,
-    reports,
-)
+from graphrag_assets.assets import corpus
+from graphrag_assets.assets.stage import Stage
 from graphrag_assets.cli import main as command
 from graphrag_assets.runtime.processes import peak_megabytes, restart_peak
 
-STAGES = {
-    "batch": (index_batch, "index_batch"),
-    "graph": (knowledge_graph, "knowledge_graph"),
-    "communities": (communities, "update_communities"),
-    "reports": (reports, "update_reports"),
-    "embeddings": (embeddings, "update_embeddings"),
-    "publication": (publication, "update_publication"),
-}
+costs: dict[str, list[float]] = {}
 
 
 def main() -> None:
-    costs = {stage: [0.0, 0.0] for stage in STAGES}
-    for stage, (module, name) in STAGES.items():
-        measure(costs[stage], module, name)
+    corpus.index_batch = measured(corpus.index_batch, lambda *_: "index_batch")
+    Stage.update = measured(Stage.update, lambda stage, *_: stage.name)  # type: ignore[method-assign]
     command(["index"], standalone_mode=False)
+    del costs["batch_state"]  # which calls index_batch
     Path(sys.argv[1]).write_text(json.dumps(costs), encoding="utf-8")
 
 
-def measure(cost: list[float], module: ModuleType, name: str) -> None:
-    """Add to `cost` the CPU seconds of all threads during each call of the function `name`, and keep the highest MB."""
-    work = getattr(module, name)
+def measured(work: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., Any]:
+    """`work`, which adds the CPU seconds of all threads to its costs, and keeps the highest MB."""
 
-    def measured(*args: object, **kwargs: object) -> object:
-        began = time.process_time()
+    def measure(*args: object, **kwargs: object) -> object:
+        began, cost = time.process_time(), costs.setdefault(name_of(*args), [0.0, 0.0])
         restart_peak()
         try:
             return work(*args, **kwargs)
         finally:
             cost[:] = cost[0] + time.process_time() - began, max(cost[1], peak_megabytes() or 0)
 
-    setattr(module, name, measured)
+    return measure
 
 
 if __name__ == "__main__":

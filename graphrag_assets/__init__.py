@@ -4,8 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphrag_assets.assets.component import GraphRagComponent
-    from graphrag_assets.assets.resources import GraphRagResource
+    from graphrag_assets.assets.component import GraphRagComponent, GraphRagResource
     from graphrag_assets.errors import (
         GraphRAGError,
         IndexMissing,
@@ -27,7 +26,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "GraphRAG": "query",
     "GraphRagComponent": "assets.component",
-    "GraphRagResource": "assets.resources",
+    "GraphRagResource": "assets.component",
 }
 """The module of each name; the errors are in `errors`."""
 

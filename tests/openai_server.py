@@ -129,12 +129,11 @@ class OpenAIServer:
     in_flight: int = 0
     most_in_flight: int = 0
     port: int = 0
-    host: str = "127.0.0.1"
 
     @property
     def url(self) -> str:
         """Base URL for clients."""
-        return f"http://{self.host}:{self.port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     def fail_next(self, *faults: str | None) -> None:
         """The next requests meet these faults, in this order."""
@@ -158,7 +157,7 @@ class OpenAIServer:
 
     async def serve(self) -> asyncio.Server:
         """Listen on `port` (0: a free one, which is then set)."""
-        server = await asyncio.start_server(self._connection, self.host, self.port, limit=2**24)
+        server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, limit=2**24)
         self.port = server.sockets[0].getsockname()[1]
         return server
 
@@ -405,15 +404,7 @@ def running(**options: Any) -> Iterator[OpenAIServer]:
 
 
 async def _main(options: argparse.Namespace) -> None:
-    shares = {name: float(share) for name, _, share in (fault.partition("=") for fault in options.fault)}
-    server = OpenAIServer(
-        faults=FaultPlan(shares, options.seed),
-        latency=options.latency,
-        port=options.port,
-        record=False,
-        remember=options.remember,
-        slow_seconds=options.slow_seconds,
-    )
+    server = OpenAIServer(latency=options.latency, port=options.port, record=False, remember=options.remember)
     listening = await server.serve()
     print(server.url, flush=True)
     async with listening:
@@ -425,9 +416,4 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=0, help="0: a free one; the base URL is printed")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--remember", action="store_true", help="answer repeated requests from memory")
-    parser.add_argument("--slow-seconds", type=float, default=5.0)
-    parser.add_argument("--seed", type=int, default=0, help="seed of the faults")
-    parser.add_argument(
-        "--fault", action="append", default=[], metavar="NAME=SHARE", help=f"one of {', '.join(FAULTS)}"
-    )
     asyncio.run(_main(parser.parse_args()))

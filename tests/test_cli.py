@@ -1,10 +1,7 @@
 """The commands on real files."""
 
-import json
-
 import pytest
 
-from graphrag_assets.cli import main
 from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
@@ -94,18 +91,3 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert "--replace" not in missing
     assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
-
-
-@pytest.mark.extended
-def test_a_query_takes_dates(start_with):
-    rows = [{"text": "James Anderson commanded the Great Eastern.", "date": "1866-07-27"}]
-    rows += [{"text": "Cyrus Field met William Thomson in Valentia.", "date": "1867"}]
-    start_with({"b/a.jsonl": "".join(json.dumps(row) + "\n" for row in rows)})
-    assert "commanded" not in run_command("query", "local", "Who met?", "--context", "--since", "1867-01-01")
-    assert "Valentia" not in run_command("query", "basic", "Who commanded?", "--context", "--as-of", "1866")
-    passages = json.loads(run_command("query", "retrieve", "Who met whom?", "--since", "1867", "--json"))
-    assert ["Valentia" in passage["text"] for passage in passages] == [True]
-
-
-def test_there_are_at_most_15_commands():
-    assert len(main.list_commands(None)) <= 15

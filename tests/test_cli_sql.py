@@ -24,18 +24,9 @@ def run(index: Path, *arguments: str, piped: str = "", status: int = 0):
     return result
 
 
-def test_query_prints_csv_without_a_terminal(index):
-    assert run(index, COUNT).stdout == "n\n20\n"
-
-
 @pytest.mark.parametrize("comment", ["-- how many", "--how many"])
 def test_query_may_begin_with_a_comment(index, comment):
     assert run(index, f"{comment}\n{COUNT}", "--format", "csv").stdout == "n\n20\n"
-
-
-def test_nested_values_are_json_in_csv(index):
-    printed = run(index, "SELECT [1, 2] AS numbers, {'a': 'é'} AS named, NULL::INT[] AS nothing").stdout
-    assert printed == 'numbers,named,nothing\n"[1,2]","{""a"":""é""}",\n'
 
 
 def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):

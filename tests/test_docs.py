@@ -10,7 +10,6 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from graphrag_assets.llm.tasks import summarize_descriptions, write_report
 from graphrag_assets.settings import OTHER_VARIABLES, Settings
 from tests.cli import run_command
 
@@ -23,12 +22,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def blocks(path: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
-
-
-def test_the_guide_states_the_lengths_of_reports_and_summaries():
-    guide = (ROOT / "docs/models.md").read_text(encoding="utf-8")
-    assert f"| community reports | at most {write_report.MAX_WORDS} words," in guide
-    assert f"a summary has at most {summarize_descriptions.MAX_WORDS} words |" in guide
 
 
 @pytest.mark.parametrize("query", blocks("README.md", "sql"))
@@ -102,16 +95,10 @@ def test_the_guides_alert_reports_a_failed_run(project, monkeypatch):
     assert failed.run_id in said["text"]
 
 
-def test_links_of_the_readme_lead_to_files():
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
-
-
-def test_links_of_the_guides_lead_to_files():
-    for guide in (ROOT / "docs").glob("*.md"):
-        links = re.findall(r"\]\((?!http)([^)#]+)\)", guide.read_text(encoding="utf-8"))
-        assert [link for link in links if not (guide.parent / link).exists()] == []
+def test_links_of_the_readme_and_the_guides_lead_to_files():
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_the_functions_named_in_the_life_of_a_document_exist():

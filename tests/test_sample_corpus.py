@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from tests.conftest import SAMPLE_INPUT
 
 TRUTH = json.loads((Path(__file__).parent / "ground_truth.json").read_text(encoding="utf-8"))
 
@@ -37,15 +36,6 @@ def test_every_report_has_a_title_a_rating_and_citations_that_resolve(sample_ind
     large = "SELECT min(len(findings)), max(len(findings)) FROM community_reports WHERE size >= 10"
     fewest, most = sample_index.sql(large)[0]
     assert 5 <= fewest <= most <= 10
-
-
-def test_ground_truth_is_in_the_documents_it_names():
-    for item in TRUTH:
-        texts = " ".join(
-            " ".join((SAMPLE_INPUT / name).read_text(encoding="utf-8").split()) for name in item["documents"]
-        )
-        missing = [answer for answer in item["answer_contains"] if answer not in texts]
-        assert not missing, (item["question"], missing)
 
 
 def answered(rag: GraphRAG, method: str, item: dict) -> bool:

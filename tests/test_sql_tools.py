@@ -11,31 +11,10 @@ import pytest
 
 from tests.test_docs import ROOT
 
-MACRO = "SELECT title FROM neighbors('Great Eastern')"
-
 
 @pytest.fixture
 def path(sample_index) -> Path:
     return sample_index.root / "index" / "graphrag.duckdb"
-
-
-@pytest.fixture
-def neighbors(path) -> int:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return len(connection.execute(MACRO).fetchall())
-
-
-def test_ibis_reads_tables_and_an_attached_index(path, neighbors):
-    ibis = pytest.importorskip("ibis")
-    connection = ibis.duckdb.connect(path, read_only=True)
-    entities = connection.table("entities")
-    assert entities.filter(entities.degree > 20).count().execute() > 0
-    assert len(connection.raw_sql(MACRO).fetchall()) == neighbors
-    connection.disconnect()
-    beside = ibis.duckdb.connect()
-    beside.attach(path, name="g", read_only=True)
-    assert beside.table("edges", database="g.search").count().execute() > 0
-    beside.disconnect()
 
 
 DBT = shutil.which("dbt", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

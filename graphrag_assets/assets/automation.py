@@ -1,31 +1,44 @@
-"""Sensors and schedule. Two launch the job update_index when the input folder differs from the index.
+"""The jobs of an index, and what launches them: sensors and a schedule.
 
-These are off until they are switched on in the UI, or by GRAPHRAG_AUTOMATION=on.
+Two launch the job update_index when the input folder differs from the index. These are off until they are switched on
+in the UI, or by GRAPHRAG_AUTOMATION=on.
 """
 
 import contextlib
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import dagster as dg
 import psutil
+from pydantic import Field
 
 from graphrag_assets.assets.corpus import register_batches
-from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index import Index, models_for
+from graphrag_assets.assets.index_batch import ask_about_batch, same_on_all_machines
 from graphrag_assets.assets.index_names import (
     BATCH_STATE,
     DEAD_RUNS_SENSOR,
     DOCUMENT_BATCHES,
     DOCUMENT_BATCHES_SENSOR,
+    EXTRACT,
+    EXTRACT_BATCH,
+    GLOBAL_ASSETS,
     NIGHTLY_REFRESH,
+    PUBLICATION,
+    ROLLBACK,
+    UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.assets.resources import needs, open_index
-from graphrag_assets.assets.scan import Which, present_inputs, scan, scan_input
+from graphrag_assets.assets.scan import BatchSelection, present_inputs, scan, scan_input
+from graphrag_assets.assets.stages import masked, report_up_to_date, usage_metadata
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.ids import stable_id
 from graphrag_assets.runtime.outgoing import listed
 from graphrag_assets.store.batches import recorded_inputs
+from graphrag_assets.store.prompt_profiles import profile_of
+from graphrag_assets.store.publications import roll_back
 
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 60.0, 86_400.0
 """Wait before a failed run is tried again: the first one, which doubles with each failure, and the longest."""
@@ -38,6 +51,107 @@ UNFINISHED = [
 ]
 _OVER = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
+_ASK_MODELS = "ask_models"
+
+
+def update_index_job(names: IndexNames) -> Any:
+    """Return the job update_index, as `dg.Definitions` resolves it: all global assets, and their checks."""
+    return dg.define_asset_job(
+        names.name(UPDATE_INDEX),
+        dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)),
+        description="Start here: index what changed in the input folder, refresh the graph, publish. which: FAILED, "
+        "ALL or NOTHING, or batches by name, to index these instead.",
+        # A process per step costs three seconds. Parallelism comes from calls within a step.
+        executor_def=dg.in_process_executor,
+    )
+
+
+class Rollback(dg.Config):
+    """The publication to go back to."""
+
+    publication: int | None = Field(
+        None, description="Number of a publication that is kept; by default the one before the current one."
+    )
+
+
+def rollback_job(names: IndexNames) -> dg.JobDefinition:
+    """Return the job rollback."""
+
+    @dg.op(
+        name=names.name("roll_back_publication"),
+        required_resource_keys={names.resource},
+        description="Point readers to an earlier publication. The next publication with new content replaces it.",
+    )
+    @masked()
+    def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
+        index = names.index(context.resources)
+        number, _ = roll_back(index.settings.index_folder, config.publication or "previous")
+        context.log.info("readers see publication %d", number)
+        context.log_event(dg.AssetObservation(names.key(PUBLICATION), metadata={"publication": number}))
+        report_up_to_date(names, context.instance, index, scan(index))
+
+    return job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")
+
+
+class Conditions(dg.Config):
+    """What a machine without the index cannot look up. The one with the index fills it in when it launches the run."""
+
+    profile: dict[str, Any] = Field(description="The prompt profile in force; empty: the built-in prompts.")
+    made_with: dict[str, str] = Field(description="What determines the requests, to be the same on both machines.")
+
+
+def extract_batch_job(names: IndexNames, open_now: Callable[[], Index]) -> dg.JobDefinition:
+    """Return the job extract_batch: any machine asks the models about a batch, for the ledger that all machines share.
+
+    It writes nothing else, and needs no index. The machine with the index indexes the batch as always, and finds the
+    answers. A request's key in the ledger holds all that is sent, so both must read the same files with the same
+    settings. `open_now` opens the index when a run is launched.
+    """
+
+    @dg.op(
+        name=names.name(_ASK_MODELS),
+        required_resource_keys={names.resource},
+        description="Read and chunk a batch, and ask the models about its text units. Only the ledger is written.",
+    )
+    @masked()
+    def ask_models(context: dg.OpExecutionContext, config: Conditions) -> dg.Output[None]:
+        index, batch = names.index(context.resources), context.partition_key
+        profile = profile_of(config.profile) if config.profile else None
+        models = models_for(index.settings, batch, context.run_id, index.keys, profile=profile)
+        extracted = ask_about_batch(index, batch, models, config.made_with)
+        counts = {"text_units": extracted.frames["text_units"].height, "errors": extracted.errors.height}
+        context.log.info("batch %s: %s", batch, counts)
+        return dg.Output(None, metadata={**counts, **usage_metadata(extracted.usage)})
+
+    def config_of(_: str) -> Mapping[str, Any]:
+        index = open_now()
+        conditions = Conditions(
+            profile=asdict(index.profile) if index.profile else {},
+            made_with=same_on_all_machines(index.settings, index.models()),
+        )
+        return {"ops": {names.name(_ASK_MODELS): {"config": conditions.model_dump()}}}
+
+    return job_of(
+        ask_models,
+        names.name(EXTRACT_BATCH),
+        "Ask the models about one batch, or a backfill of many, on any machine, for the ledger that machines share. "
+        "Indexing then finds the answers there.",
+        EXTRACT,
+        dg.PartitionedConfig(names.batches, run_config_for_partition_key_fn=config_of),
+    )
+
+
+def job_of(
+    step: dg.OpDefinition,
+    name: str,
+    description: str,
+    tags: Mapping[str, str] | None = None,
+    config: dg.PartitionedConfig | None = None,
+) -> dg.JobDefinition:
+    """Return the job of one step; with `config` it is partitioned."""
+    graph = dg.GraphDefinition(name=name, node_defs=[step])
+    return graph.to_job(description=description, tags=tags, config=config, executor_def=dg.in_process_executor)
+
 
 def document_batches_sensor(names: IndexNames, job: Any, automated: bool) -> dg.SensorDefinition:
     """Return the sensor that launches the job update_index."""
@@ -47,12 +161,12 @@ def document_batches_sensor(names: IndexNames, job: Any, automated: bool) -> dg.
         job=job,
         minimum_interval_seconds=15,
         default_status=dg.DefaultSensorStatus.RUNNING if automated else dg.DefaultSensorStatus.STOPPED,
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
         description="Watches the input folder: launches update_index for new, edited and deleted batches.",
     )
     @masked_errors()
     def document_batches_sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        return request_update(names, open_index(names, context.resources), context.instance, time.time())
+        return request_update(names, names.index(context.resources), context.instance, time.time())
 
     return document_batches_sensor
 
@@ -88,7 +202,7 @@ def request_update(
         minutes = (max(record.end_time or 0.0 for record in failed) + wait - now) / 60
         if minutes > 0:
             return dg.SkipReason(f"The last run failed; the next attempt is in {minutes:.0f} minutes.")
-    batches = {"batches": due} if due else {"which": Which.NOTHING.name}
+    batches = {"batches": due} if due else {"which": BatchSelection.NOTHING.name}
     return dg.RunRequest(
         f"{request}.{len(failed)}",
         run_config={"ops": {names.name(BATCH_STATE): {"config": batches}}},
@@ -118,7 +232,7 @@ def dead_runs_sensor(names: IndexNames) -> dg.SensorDefinition:
         name=names.name(DEAD_RUNS_SENSOR),
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
         description="Fails runs whose process has ended without a report, such as after a power cut: Dagster would "
         "wait. Registers the batches of a new index, so that *Materialize all* can be used.",
     )
@@ -127,7 +241,7 @@ def dead_runs_sensor(names: IndexNames) -> dg.SensorDefinition:
         instance = context.instance
         if not instance.get_dynamic_partitions(names.name(DOCUMENT_BATCHES)):
             with contextlib.suppress(GraphRAGError):  # such as a missing folder: a run says what is wrong
-                register_batches(names, instance, scan(open_index(names, context.resources)).batches)
+                register_batches(names, instance, scan(names.index(context.resources)).batches)
         if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
             return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
         failed = fail_dead_runs(names, instance)

@@ -1,18 +1,15 @@
 """Communities of the graph and their members."""
 
 import math
-import time
 from importlib.resources import files
 
 import polars as pl
 
-from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import Stage, StageResult
+from graphrag_assets.assets.stage import Run, StageResult, stage
 from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, recluster
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.index_database import assign_numbers, replace_table
 
@@ -34,10 +31,10 @@ FROM clusters JOIN ids ON key = cluster JOIN numbers n ON n.table_name = 'commun
 """
 
 
-@exclusive("detect_communities")
-def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> StageResult:
+@stage("communities", {"communities": ("entities", "relationships")}, CODE_VERSION)
+def detect_communities(run: Run) -> StageResult:
     """Cluster, starting from the previous communities; match them so that ids stay."""
-    started = time.monotonic()
+    index = run.index
     entities, relationships, members, edges, previous, imported = index.working.read_all(*_READ)
     is_imported = imported.item()
     clustering = recluster(
@@ -46,7 +43,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         members,
         edges,
         ClusterOptions(index.settings.max_cluster_size),
-        from_scratch,
+        run.config is not None and run.config.from_scratch,
         # Imported communities stay, with the reports that were paid for, until somebody clusters from scratch.
         math.inf if is_imported else MODULARITY_LOSS,
         keep_divisions=is_imported,
@@ -63,21 +60,11 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
             "community_members": replace_table(connection, schema.COMMUNITY_MEMBERS, _MEMBERS),
             "clustered_edges": replace_table(connection, schema.CLUSTERED_EDGES, clustering.edges),
         }
-        record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
-        communities = pl.DataFrame(connection.sql("FROM communities ORDER BY ALL"))
-    more = {
-        "modularity": clustering.modularity,
-        "modularity_of_fresh_run": clustering.fresh_modularity,
-        "clustered_from_scratch": int(clustering.is_fresh),
-    }
-    return StageResult({"communities": communities}, changes, {}, {"communities": more})
-
-
-DETECT_COMMUNITIES = Stage(
-    "detect_communities",
-    "communities",
-    {"communities": ("entities", "relationships")},
-    CODE_VERSION,
-    update_communities,
-    lambda run: update_communities(run.index, run.run_id, run.config.from_scratch),
-)
+    return StageResult(
+        changes,
+        {
+            "modularity": clustering.modularity,
+            "modularity_of_fresh_run": clustering.fresh_modularity,
+            "clustered_from_scratch": int(clustering.is_fresh),
+        },
+    )

@@ -1,19 +1,23 @@
-"""`GraphRagComponent`: an index as a component of a Dagster project, one YAML file for each."""
+"""`GraphRagComponent`: an index as a component of a Dagster project, one YAML file for each; `GraphRagResource`: its
+publication, for assets of the project."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.contracts.indexing_models import Keys
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from graphrag_assets.query import GraphRAG
 
 _OF_THE_FILE_ALONE = (
     *("chat_model", "chat_base_url", "extraction_model", "method", "claims", "model_parameters"),
@@ -143,3 +147,38 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             "automation": "on" if self.automation else "off",
             **self.settings,
         }
+
+
+class GraphRagResource(dg.ConfigurableResource):
+    """The newest publication of an index, for assets that ask questions or read tables.
+
+    >>> @dg.asset(deps=["publication"])
+    ... def briefing(graphrag: GraphRagResource) -> dg.MaterializeResult:
+    ...     answer = graphrag.rag.global_("What changed this week?")
+    ...     return dg.MaterializeResult(metadata={"briefing": dg.MarkdownMetadataValue(answer.answer)})
+    """
+
+    index: str = Field(
+        default="",
+        description="Index folder, published .duckdb file, or URL of one; default: index/ in GRAPHRAG_DATA or data/.",
+    )
+    _rag: Any = PrivateAttr(default=None)
+
+    @property
+    def rag(self) -> "GraphRAG":
+        """The query object, opened at its first use in a run.
+
+        Raises:
+            StoreError: nothing is published yet.
+        """
+        if self._rag is None:
+            from graphrag_assets.query import GraphRAG
+
+            self._rag = GraphRAG(self.index or None)
+        rag: GraphRAG = self._rag
+        return rag
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Close the index file at the end of the run."""
+        if self._rag is not None:
+            self._rag.close()

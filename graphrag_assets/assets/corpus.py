@@ -16,8 +16,15 @@ import polars as pl
 from pydantic import Field
 from sqlalchemy.exc import IntegrityError
 
-from graphrag_assets.assets import index_batch as stage
 from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.index_batch import (
+    CODE_VERSION,
+    IndexedBatch,
+    Reading,
+    batches_at_once,
+    index_batch,
+    work_on,
+)
 from graphrag_assets.assets.index_names import (
     BATCH_ASSETS,
     BATCH_STATE,
@@ -27,10 +34,16 @@ from graphrag_assets.assets.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
-from graphrag_assets.assets.resources import masked, needs, open_index
-from graphrag_assets.assets.scan import Which, retry_given_up, scan, scan_input
-from graphrag_assets.assets.stage import Run, Stage, StageResult
-from graphrag_assets.assets.stages import Metadata, asset_spec, report_up_to_date, table_metadata, usage_metadata
+from graphrag_assets.assets.scan import BatchSelection, retry_given_up, scan, scan_input
+from graphrag_assets.assets.stage import Run, StageResult, stage
+from graphrag_assets.assets.stages import (
+    Metadata,
+    asset_spec,
+    masked,
+    report_up_to_date,
+    table_metadata,
+    usage_metadata,
+)
 from graphrag_assets.contracts.records import LOSS_STAGES, OF_READ_TEXT
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import GraphRAGError, chain_of, masked_errors
@@ -69,17 +82,19 @@ def source_files(names: IndexNames, upstream: dg.AssetKey | None = None) -> dg.A
         skippable=True,
     )
 
-    @dg.multi_observable_source_asset(name=names.name(SOURCE_FILES), specs=[spec], required_resource_keys=needs(names))
-    @masked
+    @dg.multi_observable_source_asset(
+        name=names.name(SOURCE_FILES), specs=[spec], required_resource_keys={names.resource}
+    )
     def source_files(context: dg.AssetExecutionContext) -> Iterator[dg.ObserveResult]:
         """Scan the input; register its batches; report their versions, and whether the publication is up to date."""
-        index = open_index(names, context.resources)
-        scanned = scan_input(index)
-        register_batches(names, context.instance, scanned.batches)
-        for batch, digest in scanned.digests.items():
-            version = {"dagster/data_version": digest}
-            context.log_event(dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags=version))
-        report_up_to_date(names, context.instance, index, scanned)
+        index = names.index(context.resources)
+        with masked():
+            scanned = scan_input(index)
+            register_batches(names, context.instance, scanned.batches)
+            for batch, digest in scanned.digests.items():
+                version = {"dagster/data_version": digest}
+                context.log_event(dg.AssetObservation(names.key(SOURCE_FILES), partition=batch, tags=version))
+            report_up_to_date(names, context.instance, index, scanned)
         context.log.info("batches: %d, to be indexed: %d", len(scanned.digests), len(scanned.due))
         yield from ()  # observations of partitions are events, not results
 
@@ -101,29 +116,29 @@ def register_batches(names: IndexNames, instance: dg.DagsterInstance, batches: I
             return
 
 
-def index_batch(names: IndexNames) -> dg.AssetsDefinition:
+def batch_assets(names: IndexNames) -> dg.AssetsDefinition:
     """Return the assets of `schema.BATCH_TABLES`."""
 
     @dg.multi_asset(
         name=names.name("index_batch"),
-        specs=[asset_spec(names, asset, "corpus", _DEPENDENCIES[asset], stage.CODE_VERSION) for asset in BATCH_ASSETS],
+        specs=[asset_spec(names, asset, "corpus", _DEPENDENCIES[asset], CODE_VERSION) for asset in BATCH_ASSETS],
         partitions_def=names.batches,
         pool=names.pool,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BATCHES_PER_RUN),
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
     )
-    @masked
-    def index_batch(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+    def index(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run; commit it; report it."""
-        index, batches = open_index(names, context.resources), context.partition_keys
-        run = BatchRun(names, context, index)
-        run.index_all(batches)
-        if run.failures.last:
-            raise run.failures.last if len(batches) == 1 else run.failures.as_failure()
-        report_up_to_date(names, context.instance, index, scan(index))
+        opened, batches = names.index(context.resources), context.partition_keys
+        with masked():
+            with opened.exclusive("index_batch", context.run.run_id):
+                failures = index_batches(names, context, opened, batches)
+            if failures.last:
+                raise failures.last if len(batches) == 1 else failures.as_failure()
+            report_up_to_date(names, context.instance, opened, scan(opened))
         yield from ()  # each batch was reported when it was committed
 
-    return index_batch
+    return index
 
 
 @dataclass
@@ -160,50 +175,40 @@ def meets_all(outcome: object) -> bool:
     return isinstance(outcome, Exception) and any(map(stops_the_run, chain_of(outcome)))
 
 
-@dataclass
-class BatchRun:
-    """Indexes batches in a run of Dagster; `failures` of them accumulate."""
+def index_batches(
+    names: IndexNames, context: dg.AssetExecutionContext, index: Index, batches: Sequence[str]
+) -> BatchFailures:
+    """Index batches at once, and report each as soon as it is committed: the run may be killed.
 
-    names: IndexNames
-    context: dg.AssetExecutionContext
-    index: Index
-    failures: BatchFailures = field(default_factory=BatchFailures)
+    If the budget ends in one, or a model cannot be used, no other begins. The caller holds the writer lock.
+    """
+    failures, run_id, log = BatchFailures(), context.run.run_id, context.log
 
-    def index_all(self, batches: Sequence[str]) -> None:
-        """Index batches at once, and report each as soon as it is committed: the run may be killed.
+    def index_one(batch: str, reading: Reading) -> tuple[IndexedBatch, float]:
+        started = time.monotonic()
+        with masked_errors():
+            return index_batch(index, batch, index.models(batch, run_id), run_id, reading), started
 
-        If the budget ends in one, or a model cannot be used, no other begins.
-        """
-        run, index, log = self.context.run, self.index, self.context.log
-
-        def index_one(batch: str, reading: stage.Reading) -> tuple[stage.IndexedBatch, float]:
-            started = time.monotonic()
-            with masked_errors():
-                models = index.models(batch, run.run_id)
-                return stage.index_batch(index, batch, models, run.run_id, reading), started
-
-        outcomes = stage.work_on(batches, index_one, stage.batches_at_once(index.settings), meets_all)
-        with index.working.writing("index_batch", run.run_id), closing(outcomes):
-            for place, (batch, outcome) in enumerate(outcomes, start=1):
-                which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
-                if isinstance(outcome, Exception):
-                    self.failures.add(batch, outcome)
-                    log.error("%s failed: %s", which, outcome)
-                    continue
-                indexed, seconds = outcome[0], time.monotonic() - outcome[1]
-                skipped = indexed.errors.filter(~pl.col("stage").is_in(OF_READ_TEXT))
-                counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, skipped.height)
-                log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
-                if skipped.height:
-                    errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
-                    log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
-                for name, values in batch_metadata(indexed, seconds).items():
-                    self.context.log_event(
-                        dg.AssetMaterialization(self.names.key(name), partition=batch, metadata=values)
-                    )
+    with closing(work_on(batches, index_one, batches_at_once(index.settings), meets_all)) as outcomes:
+        for place, (batch, outcome) in enumerate(outcomes, start=1):
+            which = f"batch {batch} ({place} of {len(batches)})" if len(batches) > 1 else f"batch {batch}"
+            if isinstance(outcome, Exception):
+                failures.add(batch, outcome)
+                log.error("%s failed: %s", which, outcome)
+                continue
+            indexed, seconds = outcome[0], time.monotonic() - outcome[1]
+            skipped = indexed.errors.filter(~pl.col("stage").is_in(OF_READ_TEXT))
+            counts = (indexed.frames["documents"].height, indexed.frames["text_units"].height, skipped.height)
+            log.info("%s: %d documents, %d text units, %d skipped, %.1f s", which, *counts, seconds)
+            if skipped.height:
+                errors = [f"{source}: {error}" for source, error in skipped.select("source", "error").iter_rows()]
+                log.warning("Skipped in %s: %s", which, shown(listed(errors, _ERRORS_LOGGED, "; ")))
+            for name, values in batch_metadata(indexed, seconds).items():
+                context.log_event(dg.AssetMaterialization(names.key(name), partition=batch, metadata=values))
+    return failures
 
 
-def batch_metadata(indexed: stage.IndexedBatch, seconds: float) -> Metadata:
+def batch_metadata(indexed: IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch. The errors themselves are shown by checks."""
     failed, lossy = pl.col("stage") == "extract", pl.col("stage").is_in(LOSS_STAGES)
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
@@ -225,8 +230,8 @@ def batch_metadata(indexed: stage.IndexedBatch, seconds: float) -> Metadata:
 class DueBatches(dg.Config):
     """Which batches are indexed before the graph is refreshed."""
 
-    which: Which = Field(
-        default=Which.CHANGED,
+    which: BatchSelection = Field(
+        default=BatchSelection.CHANGED,
         description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
         "alone, and what two runs got no valid answer to. ALL. NOTHING: refresh and publish what is indexed.",
     )
@@ -237,29 +242,26 @@ class DueBatches(dg.Config):
     )
 
 
-def batch_state(step: Run) -> StageResult:
+@stage("corpus", {BATCH_STATE: BATCH_ASSETS}, CODE_VERSION)
+def batch_state(run: Run) -> StageResult:
     """Index the batches that are due. One that fails does not stop the others."""
-    names, context, index, config = step.names, step.context, step.index, step.config
-    batches = BatchRun(names, context, index)
-    failures = batches.failures
+    names, context, index, config = run.names, run.context, run.index, run.config
     scan = scan_input(index, read_every_file=config.read_every_file)
     register_batches(names, context.instance, scan.batches)
-    if config.which is Which.FAILED:
+    if config.which is BatchSelection.FAILED:
         retry_given_up(index)
     due = scan.chosen(config.which, config.batches)
     _report_unreported(names, context, [batch for batch in scan.unchanged if batch not in due])
     context.log.info("batches to index: %d (%s)", len(due), ", ".join(due) or "-")
-    batches.index_all(due)
+    failures = index_batches(names, context, index, due)
     deleted = set(scan.deleted).intersection(due) - failures.reasons.keys()
     register_batches(names, context.instance, [batch for batch in scan.batches if batch not in deleted])
     if failures.stopped:
         raise failures.as_failure()
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
-    more = {FAILED: failures.reasons} if failures.reasons else {}
-    return StageResult({}, {}, {}, {BATCH_STATE: {"dagster/row_count": n_batches, **more}})
-
-
-BATCHES = Stage(BATCH_STATE, "corpus", {BATCH_STATE: BATCH_ASSETS}, stage.CODE_VERSION, batch_state, batch_state)
+    return StageResult(
+        metadata={"dagster/row_count": n_batches, **({FAILED: failures.reasons} if failures.reasons else {})}
+    )
 
 
 def _report_unreported(names: IndexNames, context: dg.AssetExecutionContext, unchanged: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ Candidates are pairs of entities that may be one thing, found among all names.
 
 import json
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -15,8 +14,8 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import Run, Stage, StageResult, sums_of_changes, usage_sums
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.stage import Run, StageResult, stage, sums_of_changes
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.errors import StoreError
@@ -24,7 +23,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import are_apart
 from graphrag_assets.pipeline.embedding_texts import texts_of
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import REFUSED, record_inputs, record_stage, recorded, replace_errors
+from graphrag_assets.store.batches import REFUSED, record_inputs, recorded, replace_errors
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
@@ -103,13 +102,17 @@ FROM candidates FULL JOIN decided d
 """
 
 
-@exclusive("embed_texts")
-def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> StageResult:
-    """Embed the texts whose fingerprint is new; keep the vectors of the others.
+@stage(
+    "retrieval",
+    {"embeddings": ("text_units", "entities", "relationships", "community_reports")},
+    f"{CODE_VERSION}/{CANDIDATES_VERSION}",
+)
+def embed_texts(run: Run) -> StageResult:
+    """Embed the texts whose fingerprint is new, keep the vectors of the others, and find the candidates.
 
     Without an embedding model, all vectors are removed.
     """
-    started = time.monotonic()
+    index, models = run.index, run.models
     ((kept_model,),) = index.working.read("SELECT max(model) FROM embeddings").rows()
     if models.embedding_model and kept_model not in (None, models.embedding_model):
         log.warning(
@@ -118,20 +121,15 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Stag
     by_part, without, n_embedded = _embed(index, models)
     with index.working.transaction() as connection:
         n_rows = one_value(connection, "SELECT count(*) FROM embeddings")
-        changes = {"embeddings": replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)}
-        seconds, used = time.monotonic() - started, usage_sums(models.usage)
         _write_errors(connection, without)
         refused = json.dumps(dict(without.select("fingerprint", "error").iter_rows()))
-        record_inputs(connection, REFUSED, refused, run_id)
-        record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
-    more = {"embedded": n_embedded} | ({} if models.embedding_model else {"note": NO_MODEL})
-    return StageResult({}, changes, used, {"embeddings": more})
-
-
-def _compute(run: Run) -> StageResult:
-    result = update_embeddings(run.index, run.models(), run.run_id)
-    result.more["embeddings"]["entity_candidates"] = update_candidates(run.index, run.run_id).rows
-    return result
+        record_inputs(connection, REFUSED, refused, run.run_id)
+    embeddings = replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)
+    candidates = find_candidates(index)
+    metadata = {"embedded": n_embedded, "entity_candidates": candidates.rows}
+    if not models.embedding_model:
+        metadata["note"] = NO_MODEL
+    return StageResult({"embeddings": embeddings, "entity_candidates": candidates}, metadata)
 
 
 def _embed(index: Index, models: IndexingModels) -> tuple[list[dict[str, Changes]], pl.DataFrame, int]:
@@ -209,22 +207,15 @@ def _write_errors(connection: duckdb.DuckDBPyConnection, without: pl.DataFrame) 
     replace_errors(connection, errors, "stage = $stage", {"stage": EMBED})
 
 
-@exclusive("find_candidates")
-def update_candidates(index: Index, run_id: str) -> Changes:
+def find_candidates(index: Index) -> Changes:
     """Find the candidates, and write the rows that differ."""
-    started = time.monotonic()
     decided = read_decisions(index.settings.index_folder)
+    pairs = [(one.name, one.other, one.kind, one.decided_by) for one in decided if one.kind != "split"]
+    columns = dict.fromkeys(("name", "other", "decision", "decided_by"), pl.String)
     with index.working.transaction() as connection:
-        pairs = [(one.name, one.other, one.kind, one.decided_by) for one in decided if one.kind != "split"]
-        columns = dict.fromkeys(("name", "other", "decision", "decided_by"), pl.String)
         execute_with(connection, _DECIDED, given=pl.DataFrame(pairs, columns, orient="row"))
         _find(connection, decided)
-        changes = replace_table(connection, schema.ENTITY_CANDIDATES, _CANDIDATES)
-        seconds = time.monotonic() - started
-        record_stage(
-            connection, run_id, "find_candidates", None, seconds, {"entity_candidates": changes}, "entity_candidates"
-        )
-    return changes
+        return replace_table(connection, schema.ENTITY_CANDIDATES, _CANDIDATES)
 
 
 def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) -> None:
@@ -241,13 +232,3 @@ def _find(connection: duckdb.DuckDBPyConnection, decided: Sequence[Decision]) ->
         given_apart = pl.DataFrame(apart, {"name_key": pl.String, "other_key": pl.String}, orient="row")
         keep = "CREATE OR REPLACE TEMP TABLE candidates AS FROM candidates ANTI JOIN given USING (name_key, other_key)"
         execute_with(connection, keep, given=given_apart)
-
-
-EMBED_TEXTS = Stage(
-    "embed_texts",
-    "retrieval",
-    {"embeddings": ("text_units", "entities", "relationships", "community_reports")},
-    f"{CODE_VERSION}/{CANDIDATES_VERSION}",
-    update_embeddings,
-    _compute,
-)

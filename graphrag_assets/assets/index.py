@@ -3,12 +3,12 @@
 Unset settings mean the embedded default.
 """
 
+import contextlib
 import functools
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -27,8 +27,6 @@ from graphrag_assets.store.prompt_profiles import profile_in_force
 if TYPE_CHECKING:
     from graphrag_assets.llm.ledger import Ledger
 
-P = ParamSpec("P")
-R = TypeVar("R")
 MAX_FILE_BYTES = 1_000_000_000
 """A larger file of the input folder is a video or a dump, and is not read."""
 
@@ -85,27 +83,16 @@ class Index:
         """Return the models that the settings select, see `models_for`."""
         return models_for(self.settings, batch, run_id, self.keys, self.profile)
 
+    @contextlib.contextmanager
+    def exclusive(self, step: str, run_id: str = "") -> Iterator[None]:
+        """Hold the writer lock for a step, which is a span of the trace; the log of who waits names it and the run.
 
-def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:
-    """Return a function of an `Index` that holds the writer lock; the log of who waits for it names the stage and
-    `run_id`.
-
-    It is a span of the trace. Of a full disk it raises a DiskFullError that names the stage.
-    """
-
-    def decorate(work: Callable[Concatenate[Index, P], R]) -> Callable[Concatenate[Index, P], R]:
-        signature = inspect.signature(work)
-
-        @functools.wraps(work)
-        def locked(index: Index, *args: P.args, **kwargs: P.kwargs) -> R:
-            run_id = signature.bind(index, *args, **kwargs).arguments.get("run_id", "")
-            with full_disk_in(stage), index.working.writing(stage, run_id), span(stage):
-                restart_peak()
-                return work(index, *args, **kwargs)
-
-        return locked
-
-    return decorate
+        Raises:
+            DiskFullError: the step could not write for lack of space.
+        """
+        with full_disk_in(step), self.working.writing(step, run_id), span(step):
+            restart_peak()
+            yield
 
 
 def models_for(

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import dagster as dg
 
+from graphrag_assets.assets.index import Index
 from graphrag_assets.store import schema
 
 PUBLICATION, SOURCE_FILES, BATCH_STATE = "publication", "source_files", "batch_state"
@@ -78,6 +79,16 @@ class IndexNames:
     def pool(self) -> str:
         """The pool of the steps that write the index: with a limit of one, runs wait for one another in the queue."""
         return self.name("index_writer")
+
+    @property
+    def resource(self) -> str:
+        """The name of the resource that is the `Index`."""
+        return self.name("index")
+
+    def index(self, resources: object) -> Index:
+        """Return the index among a context's `resources`, with the settings in force now."""
+        index: Index = getattr(resources, self.resource)
+        return index
 
     def has_run(self, run: dg.DagsterRun) -> bool:
         """Whether a run is of this index; others may share the Dagster instance."""

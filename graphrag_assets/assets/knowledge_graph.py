@@ -7,7 +7,6 @@ things do not appear related merely because they meet often. It depends on the c
 alone: a new document changes the weights of what it names, not those of the whole graph.
 """
 
-import time
 from collections.abc import Callable, Collection
 from importlib.resources import files
 from typing import NamedTuple
@@ -15,16 +14,14 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
-from graphrag_assets.assets.index import Index, exclusive
+from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.publication import record_inputs_of_run
-from graphrag_assets.assets.stage import Run, Stage, StageResult, usage_sums
-from graphrag_assets.contracts.indexing_models import IndexingModels
+from graphrag_assets.assets.stage import Run, StageResult, stage
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import SPLIT, decided_aliases
 from graphrag_assets.pipeline.resolution import propose_aliases
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import ArrowStream
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.index_database import assign_numbers, numbered, replace_table
@@ -113,20 +110,23 @@ class Graph(NamedTuple):
         return ids.drop_nulls().drop("description")
 
 
-@exclusive("knowledge_graph")
-def knowledge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResult:
+_FROM = ("batch_state", "entity_mentions", "relationship_mentions")
+
+
+@stage("graph", {"entities": _FROM, "relationships": _FROM}, CODE_VERSION)
+def knowledge_graph(run: Run) -> StageResult:
     """Resolve names, merge mentions, number new rows, and write what differs.
 
     Descriptions are summarized where something else is said than before.
     """
-    started = time.monotonic()
+    index, models = run.index, run.models
+    record_inputs_of_run(index, run.run_id)
     aliases = resolved_aliases(index)
     with index.working.connect() as connection:
         graph = merged(connection, aliases, models.summarizer)
     described = graph.described(models.summarize)
-    used = usage_sums(models.usage)
     # A failed summary is tried again by the next run, and the others of this one, which the ledger has.
-    failed = any(sums["failures"] for sums in used.values())
+    failed = any(used.failures for used in models.usage.values())
     summarized = (graph if failed else described).summarized
     with index.working.transaction() as connection:
         assign_numbers(connection, "entities", described.entities.select("id", "title_key"))
@@ -140,26 +140,7 @@ def knowledge_graph(index: Index, models: IndexingModels, run_id: str) -> StageR
         }
         changes = {table.name: replace_table(connection, table, frame) for table, frame in frames.items()}
         replace_table(connection, schema.SUMMARIZED, summarized)
-        record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
-    entities = frames[schema.ENTITIES].sort("degree", descending=True)
-    previews = {"entities": entities, "relationships": frames[schema.RELATIONSHIPS]}
-    return StageResult(previews, changes, used, {})
-
-
-def _compute(run: Run) -> StageResult:
-    record_inputs_of_run(run.index, run.run_id)
-    return knowledge_graph(run.index, run.models(), run.run_id)
-
-
-_FROM = ("batch_state", "entity_mentions", "relationship_mentions")
-KNOWLEDGE_GRAPH = Stage(
-    "knowledge_graph",
-    "graph",
-    {"entities": _FROM, "relationships": _FROM},
-    CODE_VERSION,
-    knowledge_graph,
-    _compute,
-)
+    return StageResult(changes)
 
 
 def resolved_aliases(index: Index) -> pl.DataFrame:

@@ -73,8 +73,13 @@ def with_models(
     profile: PromptProfile | None = None,
 ) -> IndexingModels:
     """`models` with the tasks and vectors that the settings give to models of a provider."""
-    tasks = indexing_tasks(settings, profile, batch, run_id, keys)
-    models = with_tasks(models, tasks)
+    tasks, choices = indexing_tasks(settings, profile, batch, run_id, keys), settings.choices
+    if choices.extraction == "model":
+        models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
+    if choices.summaries == "model":
+        models = replace(models, summarizer=tasks.summarizer, summarize=tasks.summarize)
+    if choices.reports == "model":
+        models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
     if settings.embeds_remotely:
         model, errors = embedding_model(settings, run_id, keys), models.embedding_errors
 
@@ -102,18 +107,6 @@ def indexing_tasks(
         return model
 
     return IndexingTasks(settings, prompts_of(settings, profile), chat, batch, run_id, meter)
-
-
-def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels:
-    """`models` with those of the tasks that the settings give to a chat model."""
-    choices = tasks.settings.choices
-    if choices.extraction == "model":
-        models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
-    if choices.summaries == "model":
-        models = replace(models, summarizer=tasks.summarizer, summarize=tasks.summarize)
-    if choices.reports == "model":
-        models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
-    return models
 
 
 @dataclass(frozen=True)

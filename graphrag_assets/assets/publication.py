@@ -11,9 +11,9 @@ import polars as pl
 
 from graphrag_assets import __version__
 from graphrag_assets.assets.checks import failed_blocking_checks
-from graphrag_assets.assets.index import Index, exclusive, ledger_entries
+from graphrag_assets.assets.index import Index, ledger_entries
 from graphrag_assets.assets.scan import Scan, present_inputs
-from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
+from graphrag_assets.assets.stage import Run, StageResult, stage
 from graphrag_assets.errors import CheckError, StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map, in_markdown
@@ -37,8 +37,10 @@ _UNREADABLE = "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE stage = 'sc
 _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.failures FOR u IN usage]) > 0"
 
 
-@exclusive("publication")
-def update_publication(index: Index, run_id: str) -> Publication:
+# It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
+# The check publication_is_up_to_date says when it has changed. Its assets are made from all tables, through these two.
+@stage("publication", {"publication": ("embeddings", "community_reports")}, CODE_VERSION)
+def publication(run: Run) -> StageResult:
     """Publish the working database, unless the newest publication has the same content.
 
     If another run has changed batches since a stage has read them, this is left to that run.
@@ -46,6 +48,18 @@ def update_publication(index: Index, run_id: str) -> Publication:
     Raises:
         CheckError: a blocking check failed.
     """
+    index, folder = run.index, run.index.settings.index_folder
+    published = _published(index, run.run_id)
+    _record_up_to_date(index, run.run_id)
+    metadata = {"publication": published.number, "new": published.is_new}
+    if run.context:
+        run.context.log.info(state_in_words(folder, published.number, published.is_new))
+        metadata |= _metadata(published, index)
+    return StageResult(metadata=metadata)
+
+
+def _published(index: Index, run_id: str) -> Publication:
+    """Return the publication of the working database: a new one, or the newest."""
     with index.working.connect() as connection:
         stages = stages_behind(connection)
     if stages:
@@ -64,10 +78,10 @@ def update_publication(index: Index, run_id: str) -> Publication:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_runs(connection)
 
-    publication = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings))
+    published = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings))
     with index.working.transaction() as connection:
         record_inputs(connection, "published", inputs_of(connection), run_id)
-    return publication
+    return published
 
 
 def made_with(index: Index) -> dict[str, str | None]:
@@ -100,7 +114,7 @@ def record_inputs_of_run(index: Index, run_id: str) -> None:
         record_inputs(connection, "run", digest, run_id)
 
 
-def record_up_to_date(index: Index, run_id: str) -> None:
+def _record_up_to_date(index: Index, run_id: str) -> None:
     """Record what has been published, unless that has changed since, or a model's answer failed."""
     digest, failed = inputs_digest(index), index.working.read(_FAILED, {"run": run_id}).item()
     published = recorded_inputs(index.working, "published") == present_inputs(index)
@@ -119,14 +133,6 @@ def up_to_date(index: Index, scanned: Scan) -> Publication | None:
     return intact_publication(index.working, index.settings.index_folder)
 
 
-def _compute(run: Run) -> StageResult:
-    index = run.index
-    published = update_publication(index, run.run_id)
-    record_up_to_date(index, run.run_id)
-    run.context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
-    return StageResult({}, {}, {}, {"publication": _metadata(published, index)})
-
-
 def _metadata(published: Publication, index: Index) -> dict[str, Any]:
     """Metadata of the publication: what changed, where it is, how large, its map."""
     entities, relationships, members = index.working.read_all(
@@ -137,10 +143,8 @@ def _metadata(published: Publication, index: Index) -> dict[str, Any]:
     drawn = entities.sort("degree", "title", descending=[True, False]).head(MAX_ENTITIES)
     positions = layout(drawn, members, relationships)
     return {
-        "summary": Markdown(_summary(published, index)),
-        "map": Markdown(in_markdown(graph_map(entities, relationships, members, positions), "The map of the graph")),
-        "publication": published.number,
-        "new": published.is_new,
+        "summary": _summary(published, index),
+        "map": in_markdown(graph_map(entities, relationships, members, positions), "The map of the graph"),
         "path": (index.settings.index_folder / STABLE_NAME).absolute(),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
     }
@@ -157,15 +161,3 @@ def _summary(published: Publication, index: Index) -> str:
             kinds = counts["what"].unique(maintain_order=True)
             lines += [f"- {kind}: {counts_in_words(counts, kind)}" for kind in kinds]
     return "\n".join(lines)
-
-
-# It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
-# The check publication_is_up_to_date says when it has changed.
-PUBLISH = Stage(
-    "publication",
-    "publication",
-    {"publication": ("embeddings", "community_reports")},  # and through them, all tables
-    CODE_VERSION,
-    update_publication,
-    _compute,
-)

@@ -6,20 +6,18 @@ first, because their reports may replace rows in the contexts above.
 """
 
 import logging
-import time
 from importlib.resources import files
 
 import duckdb
 import polars as pl
 
-from graphrag_assets.assets.index import Index, exclusive
-from graphrag_assets.assets.stage import Stage, StageResult, sums_of_changes, usage_sums
+from graphrag_assets.assets.index import Index
+from graphrag_assets.assets.stage import Run, StageResult, stage, sums_of_changes
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.community_reports import REPORT_TYPES, ReportInputs, community_reports, references_in
+from graphrag_assets.pipeline.community_reports import ReportInputs, community_reports, references_in
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.connections import execute_with, one_value
 from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
 
@@ -123,13 +121,17 @@ LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id)
 """
 
 
-@exclusive("write_community_reports")
-def update_reports(index: Index, models: IndexingModels, run_id: str) -> StageResult:
+@stage(
+    "communities",
+    {"community_reports": ("communities", "entities", "relationships", "covariates")},
+    CODE_VERSION,
+)
+def write_community_reports(run: Run) -> StageResult:
     """Write the reports whose fingerprint is new; keep the others; resolve all citations."""
-    started, encoding = time.monotonic(), index.settings.tokenizer
+    index, models, encoding = run.index, run.models, run.index.settings.tokenizer
     with index.working.transaction() as connection:
         due, changes = _begin(connection, index, models)
-    reports, by_part, removed = pl.DataFrame(schema=REPORT_TYPES), [changes], list[str]()
+    by_part, removed = [changes], list[str]()
     for part in _parts(due):
         inputs = _read(index, part)
         reports = community_reports(inputs, models.write_reports, models.reporter, encoding=encoding, removed=removed)
@@ -138,28 +140,18 @@ def update_reports(index: Index, models: IndexingModels, run_id: str) -> StageRe
         log.info("%d reports are up to date", by_part[-1]["community_reports"].rows)
     with index.working.transaction() as connection:
         by_part.append({"citations": replace_table(connection, schema.CITATIONS, _RESOLVED_AGAIN)})
-        changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
-        record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
         n_unresolved = one_value(connection, "SELECT count(*) FROM citations WHERE cited_id IS NULL")
-    more = {
-        "reports_written": due.height,
-        "reports_kept": changes["community_reports"].rows - due.height,
-        "citations": changes["citations"].rows,
-        "unresolved_citations": n_unresolved,
-        "removed_citations": len(removed),
-    }
-    written = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
-    return StageResult({"community_reports": written}, changes, used, {"community_reports": more})
-
-
-WRITE_COMMUNITY_REPORTS = Stage(
-    "write_community_reports",
-    "communities",
-    {"community_reports": ("communities", "entities", "relationships", "covariates")},
-    CODE_VERSION,
-    update_reports,
-    lambda run: update_reports(run.index, run.models(), run.run_id),
-)
+    changes = sums_of_changes(by_part)
+    return StageResult(
+        changes,
+        {
+            "reports_written": due.height,
+            "reports_kept": changes["community_reports"].rows - due.height,
+            "citations": changes["citations"].rows,
+            "unresolved_citations": n_unresolved,
+            "removed_citations": len(removed),
+        },
+    )
 
 
 def stale_reports(index: Index, models: IndexingModels) -> pl.DataFrame:

@@ -20,11 +20,12 @@ import yaml
 from filelock import FileLock
 
 from graphrag_assets.assets.automation import fail_dead_runs
+from graphrag_assets.assets.checks import CHECKS
 from graphrag_assets.assets.corpus import FAILED, NOT_PUBLISHED, STOPPED
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_definitions import index_definitions
 from graphrag_assets.assets.index_names import BATCH_STATE, PUBLICATION, UPDATE_INDEX, IndexNames
-from graphrag_assets.assets.scan import Which
+from graphrag_assets.assets.scan import BatchSelection
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.runtime.interruption import first_signal, raise_if_interrupted
 from graphrag_assets.settings import Settings
@@ -44,6 +45,7 @@ class Updated(NamedTuple):
         reason: why everything after the batches failed; None if it succeeded, or did not begin.
         published: the number of the publication that was made or found, and whether it is new.
         not_published: what to say if nothing was published because of a batch.
+        warnings: of checks that are not about the tables, such as that of the retrieval.
     """
 
     run_id: str
@@ -52,6 +54,7 @@ class Updated(NamedTuple):
     reason: str | None
     published: tuple[int, bool] | None
     not_published: str
+    warnings: list[str]
 
 
 def update_index(index: Index, batches: Sequence[str], on_event: OnEvent) -> Updated:
@@ -61,7 +64,7 @@ def update_index(index: Index, batches: Sequence[str], on_event: OnEvent) -> Upd
         KeyboardInterrupt: a signal, or a person in the UI, ended the run.
     """
     names, run_id = IndexNames(), str(uuid.uuid4())
-    config = {"batches": list(batches)} if batches else {"which": Which.NOTHING.name}
+    config = {"batches": list(batches)} if batches else {"which": BatchSelection.NOTHING.name}
     with dagster_instance(make_home(index.settings)) as instance:
         fail_dead_runs(names, instance)
 
@@ -130,10 +133,17 @@ def _result_of(done: dg.ExecuteInProcessResult, batches: Sequence[str]) -> Updat
     indexed = frozenset(batches).intersection(one.partition for one in materialized if one.partition)
     metadata: dict[str, Any] = {one.asset_key.path[-1]: one.metadata for one in materialized}
     state, published = metadata.get(BATCH_STATE, {}), metadata.get(PUBLICATION)
+    failed_checks = [check for check in done.get_asset_check_evaluations() if not check.passed]
     checks = [
         f"Check failed: {check.description} {check.metadata['remedy'].value}"
-        for check in done.get_asset_check_evaluations()
-        if check.blocking and not check.passed
+        for check in failed_checks
+        if check.blocking
+    ]
+    of_tables = {check.name for check in CHECKS}  # `graphrag-assets status` shows what these found
+    warnings = [
+        check.description
+        for check in failed_checks
+        if check.description and not check.blocking and check.check_name not in of_tables
     ]
     reasons, not_published = list[str](), ""
     for event in done.all_events:
@@ -147,7 +157,7 @@ def _result_of(done: dg.ExecuteInProcessResult, batches: Sequence[str]) -> Updat
     failed: Any = state[FAILED].value if FAILED in state else {}
     said = " ".join([*checks, *(reason.strip().partition("\n")[0] for reason in reasons)])
     number = (int(published["publication"].value), bool(published["new"].value)) if published else None
-    return Updated(done.run_id, indexed, dict(failed), said or None, number, not_published)
+    return Updated(done.run_id, indexed, dict(failed), said or None, number, not_published, warnings)
 
 
 _OUTPUT_STAYS = {

@@ -24,7 +24,7 @@ SETTLE_SECONDS = 5.0
 """A batch waits until its files are this old: the newest file of a copy in progress is younger."""
 
 
-class Which(Enum):
+class BatchSelection(Enum):
     """Which batches are indexed."""
 
     CHANGED = "changed"
@@ -74,7 +74,7 @@ class Scan(NamedTuple):
         """Batches in the folder or in the database."""
         return [*self.due, *self.unchanged]
 
-    def chosen(self, which: Which, batches: Sequence[str] = ()) -> list[str]:
+    def chosen(self, which: BatchSelection, batches: Sequence[str] = ()) -> list[str]:
         """Return the batches to index: `batches` if some are named, or else which of them are due.
 
         Raises:
@@ -86,10 +86,10 @@ class Scan(NamedTuple):
                 f"{', '.join(self.batches) or 'nothing'}. A batch is an entry directly under the input folder."
             )
         by_which = {
-            Which.CHANGED: self.due,
-            Which.FAILED: [*self.pending, *self.given_up],
-            Which.ALL: self.batches,
-            Which.NOTHING: [],
+            BatchSelection.CHANGED: self.due,
+            BatchSelection.FAILED: [*self.pending, *self.given_up],
+            BatchSelection.ALL: self.batches,
+            BatchSelection.NOTHING: [],
         }
         return list(batches) or by_which[which]
 

@@ -1,36 +1,15 @@
 """A step over the whole index: the assets that it makes, what they are made from, and the function that makes them."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import polars as pl
-
 from graphrag_assets.assets.index import Index
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.usage import Usage
-from graphrag_assets.store.batches import UsageByTask
+from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.index_database import Changes
-
-
-class Markdown(str):
-    """Metadata that the UI shows as Markdown."""
-
-
-class StageResult(NamedTuple):
-    """What a stage has done.
-
-    Attributes:
-        previews: rows of each asset to show some of.
-        changes: of the tables written.
-        usage: of models, by task.
-        more: further metadata of assets; the usage of models goes to the first of them.
-    """
-
-    previews: dict[str, pl.DataFrame]
-    changes: dict[str, Changes]
-    usage: UsageByTask
-    more: dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -39,18 +18,29 @@ class Run:
 
     Attributes:
         config: of the step in this run.
-        context, names: of the step and of the definitions of the index, in Dagster.
+        context, names: of the step and of the definitions of the index; None outside of Dagster.
     """
 
     index: Index
     run_id: str
-    config: Any
-    context: Any
-    names: Any
+    models: IndexingModels
+    config: Any = None
+    context: Any = None
+    names: Any = None
 
-    def models(self) -> IndexingModels:
-        """Return the models of this run."""
-        return self.index.models(run_id=self.run_id)
+
+class StageResult(NamedTuple):
+    """What a stage has done.
+
+    Attributes:
+        changes: of the tables written.
+        metadata: of its first asset.
+        usage: of models, by task.
+    """
+
+    changes: Mapping[str, Changes] = {}
+    metadata: Mapping[str, Any] = {}
+    usage: Mapping[str, Mapping[str, float]] = {}
 
 
 @dataclass(frozen=True)
@@ -62,16 +52,38 @@ class Stage:
         group: of its assets.
         assets: the assets that it makes, each with those it is made from.
         version: of the code.
-        code: the function that does the work; its docstring describes the step.
-        compute: calls it with what a run gives.
+        compute: the function that does the work; its docstring describes the step.
     """
 
     name: str
     group: str
     assets: Mapping[str, tuple[str, ...]]
     version: str
-    code: Callable[..., Any]
     compute: Callable[[Run], StageResult]
+
+    def update(self, index: Index, run_id: str, models: IndexingModels | None = None, **of_dagster: Any) -> StageResult:
+        """Compute the stage while no other step writes the index, and record what it has written.
+
+        Args:
+            models: in place of those of the settings.
+            of_dagster: config, context and names, see `Run`.
+        """
+        run = Run(index, run_id, models or index.models(run_id=run_id), **of_dagster)
+        with index.exclusive(self.name, run_id):
+            started = time.monotonic()
+            result = self.compute(run)._replace(usage=usage_sums(run.models.usage))
+            if result.changes:
+                seconds, main = time.monotonic() - started, next(iter(self.assets))
+                with index.working.transaction() as connection:
+                    record_stage(connection, run_id, self.name, None, seconds, result.changes, main, result.usage)
+        return result
+
+
+def stage(
+    group: str, assets: Mapping[str, tuple[str, ...]], version: str
+) -> Callable[[Callable[[Run], StageResult]], Stage]:
+    """Return what makes a function the stage of its name."""
+    return lambda compute: Stage(compute.__name__, group, assets, version, compute)
 
 
 def usage_sums(usage: Mapping[str, Usage]) -> dict[str, dict[str, int | float]]:

@@ -3,6 +3,7 @@
 The stages are in the modules of their steps. A check runs in the step that writes the last of the tables it reads.
 """
 
+import contextlib
 import inspect
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -14,10 +15,10 @@ import polars as pl
 from graphrag_assets.assets.checks import CHECKS, UP_TO_DATE, offending_rows, out_of_date
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_names import ASSET_OF, ASSETS, BATCH_ASSETS, BATCH_STATE, IndexNames
-from graphrag_assets.assets.resources import masked, needs, open_index
 from graphrag_assets.assets.scan import Scan
-from graphrag_assets.assets.stage import Markdown, Run, Stage, StageResult
+from graphrag_assets.assets.stage import Stage, StageResult
 from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.runtime.outgoing import as_markdown, listed, shown
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import UsageByTask
@@ -48,6 +49,19 @@ _DESCRIPTIONS = {
 """Shown after the description of one row."""
 
 
+@contextlib.contextmanager
+def masked() -> Iterator[None]:
+    """Fail a step with the message of our errors alone.
+
+    Secrets in errors are masked. Nothing is retried: each message names a remedy that a person applies.
+    """
+    try:
+        with masked_errors():
+            yield
+    except GraphRAGError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error  # the UI shows the description first
+
+
 def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.Config) -> dg.AssetsDefinition:
     """Return the assets of a stage and their checks, made by one step.
 
@@ -58,25 +72,26 @@ def asset_of(names: IndexNames, stage: Stage, config_type: type[dg.Config] = dg.
         name=names.name(stage.name),
         specs=[asset_spec(names, asset, stage.group, deps, stage.version) for asset, deps in stage.assets.items()],
         check_specs=check_specs(names, stage.assets),
-        description=inspect.getdoc(stage.code),
+        description=inspect.getdoc(stage.compute),
         can_subset=True,
         pool=names.pool,
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
     )
-    @masked
     def step(
         context: dg.AssetExecutionContext,
         config: config_type,  # type: ignore[valid-type]  # each stage has its own
     ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
-        index = open_index(names, context.resources)
-        if assets := selected(context):
-            started = time.monotonic()
-            result = stage.compute(Run(index, context.run.run_id, config, context, names))
-            metadata = stage_metadata(stage, result, time.monotonic() - started)
-            versions = index.working.content_versions(assets)
-            for name, key in assets.items():
-                yield dg.MaterializeResult(key, metadata=metadata[name], data_version=dg.DataVersion(versions[name]))
-        yield from check_results(names, {key.name for key in context.selected_asset_check_keys}, index)
+        index = names.index(context.resources)
+        with masked():
+            if assets := selected(context):
+                started = time.monotonic()
+                result = stage.update(index, context.run.run_id, config=config, context=context, names=names)
+                metadata = stage_metadata(stage, result, time.monotonic() - started, index)
+                versions = index.working.content_versions(assets)
+                for name, key in assets.items():
+                    version = dg.DataVersion(versions[name])
+                    yield dg.MaterializeResult(key, metadata=metadata[name], data_version=version)
+            yield from check_results(names, {key.name for key in context.selected_asset_check_keys}, index)
 
     return step
 
@@ -119,6 +134,9 @@ _PREVIEWED = (
     *("subject_id", "object_id", "status", "language", "n_tokens", "model"),
 )
 """Columns of a preview: not hashes, lists, or what documents say."""
+_SIZES = ("degree", "weight", "rank", "size")
+_MARKDOWN = {"summary", "map"}
+"""Metadata that the UI shows as Markdown."""
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
 
@@ -142,20 +160,26 @@ def table_metadata(name: str, changes: Changes, seconds: float, preview: pl.Data
     return metadata
 
 
-def stage_metadata(stage: Stage, result: StageResult, seconds: float) -> Metadata:
-    """Metadata of the assets of a stage, which took `seconds`."""
-    metadata = {name: dict(result.more.get(name, {})) for name in stage.assets}
-    metadata[next(iter(metadata))] |= usage_metadata(result.usage)
+def stage_metadata(stage: Stage, result: StageResult, seconds: float, index: Index) -> Metadata:
+    """Metadata of the assets of a stage, which took `seconds`; what is not of one of them is of the first."""
+    metadata: Metadata = {name: {} for name in stage.assets}
+    first = metadata[next(iter(metadata))]
+    first |= result.metadata | usage_metadata(result.usage)
+    first |= {name: dg.MetadataValue.md(first[name]) for name in _MARKDOWN & first.keys()}
     for name, more in metadata.items():
-        for key, value in more.items():
-            if isinstance(value, Markdown):
-                more[key] = dg.MetadataValue.md(value)
         if name in result.changes:
-            preview = result.previews.get(name, pl.DataFrame())
-            metadata[name] = table_metadata(name, result.changes[name], seconds, preview, **more)
+            metadata[name] = table_metadata(name, result.changes[name], seconds, _first_rows(index, name), **more)
         else:
             more["seconds"] = round(seconds, 2)
     return metadata
+
+
+def _first_rows(index: Index, name: str) -> pl.DataFrame:
+    """Return the largest rows of a table, by the first of the columns that say how large one is; none without."""
+    size = next((size for size in _SIZES if size in _TABLES[name].column_names), None)
+    if size is None:
+        return pl.DataFrame()
+    return index.working.read(f"FROM {name} ORDER BY {size} DESC LIMIT {PREVIEW_ROWS}")
 
 
 def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:

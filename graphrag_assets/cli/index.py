@@ -19,7 +19,7 @@ from rich.text import Text
 
 from graphrag_assets.assets.index import Index, existing_ledger
 from graphrag_assets.assets.publication import up_to_date
-from graphrag_assets.assets.scan import Which, retry_given_up, scan_input
+from graphrag_assets.assets.scan import BatchSelection, retry_given_up, scan_input
 from graphrag_assets.cli.terminal import Console, print_table, table_of
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.runtime.outgoing import printable
@@ -66,7 +66,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
     scanned = scan_input(index, replace)
     if retry:
         retry_given_up(index)
-    which = Which.ALL if everything else Which.CHANGED
+    which = BatchSelection.ALL if everything else BatchSelection.CHANGED
     todo = scanned.chosen(which, batches)
     if retry and not batches and not everything:
         todo = [*todo, *scanned.given_up]
@@ -165,6 +165,8 @@ def _summarize(
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {reason}"), soft_wrap=True)
     if done.not_published:
         console.say(done.not_published)
+    for warning in done.warnings:
+        console.print(Text.assemble(("Warning: ", "bold yellow"), warning), soft_wrap=True)
 
 
 def _bill(index: Index, run_id: str) -> Table | None:

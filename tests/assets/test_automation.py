@@ -57,15 +57,6 @@ def launch(project, request: dg.RunRequest, succeed: bool = True) -> None:
     project.run("update_index", None, succeed, request.run_config["ops"], tags=dict(request.tags))
 
 
-@pytest.mark.extended
-def test_a_tick_without_a_change_writes_nothing(at_rest):
-    database = at_rest.root / "index" / "working.duckdb"
-    before = database.read_bytes()
-    assert asked(tick(at_rest)) is None
-    assert database.read_bytes() == before
-
-
-@pytest.mark.extended
 def test_nothing_is_requested_while_a_run_is_in_progress(watched):
     run = watched.instance.create_run_for_job(repository().get_job("update_index"))
     assert tick(watched).skip_message == f"Run {run.run_id} is in progress."
@@ -163,14 +154,6 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
     assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
     assert fail_dead_runs(IndexNames(), project.instance) == []
-
-
-def test_a_run_that_starts_after_an_hour_in_the_queue_is_not_failed(project, monkeypatch):
-    later = time.time() + 3600
-    monkeypatch.setattr(psutil.Process, "create_time", lambda _: later)
-    starting = run_in(project.instance, os.getpid(), later)
-    assert fail_dead_runs(IndexNames(), project.instance) == []
-    assert project.instance.get_run_by_id(starting).status == dg.DagsterRunStatus.STARTING
 
 
 @pytest.mark.extended

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.assets.embeddings import update_candidates
+from graphrag_assets.assets.embeddings import find_candidates
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
@@ -121,14 +121,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> In
     merge(index)
     index_batch(index, "planted.jsonl", replace(index.models(), extract=corpus.extract), "test")
     merge(index)
-    update_candidates(index, "test")
+    find_candidates(index)
     return index
 
 
 def merge(index: Index) -> None:
     from graphrag_assets.embedded import summarize
 
-    knowledge_graph(index, replace(index.models(), summarize=summarize), "test")
+    knowledge_graph.update(index, "test", replace(index.models(), summarize=summarize))
 
 
 def judging(corpus: Corpus) -> ScriptedChat:
@@ -171,14 +171,14 @@ def test_forms_of_one_thing_are_candidates_and_the_judge_merges_them(index: Inde
     precision, recall = len(right) / len(merged), len(right) / len(possible)
     assert 2 * precision * recall / (precision + recall) >= 0.95
 
-    update_candidates(index, "test")
+    find_candidates(index)
     assert judge(index, 10_000, chat=judging(corpus)).decisions == []  # nothing is proposed twice
     for name in corpus.homonyms:
         split_name(index, name, "type")
     merge(index)
     keys = set(index.working.read("SELECT title_key FROM entities")["title_key"])
     assert {f"{title_key(n)} ({kind})" for n in corpus.homonyms for kind in ("person", "geo")} <= keys
-    update_candidates(index, "test")
+    find_candidates(index)
     split = " OR ".join(
         f"contains(name_key, '{title_key(n)} (') AND contains(other_key, '{title_key(n)}')" for n in corpus.homonyms
     )
@@ -193,6 +193,6 @@ def test_an_abbreviation_with_points_is_no_candidate_of_itself(tmp_path, monkeyp
             "INSERT INTO entities BY NAME SELECT unnest(['u.s.', 'united states']) AS title_key, unnest([1, 2]) AS "
             "human_readable_id, title_key AS id, 'GEO' AS type, 1 AS frequency"
         )
-    update_candidates(index, "test")
+    find_candidates(index)
     pairs = index.working.read("FROM entity_candidates ORDER BY decision, score DESC NULLS LAST, name_key, other_key")
     assert pairs.select("name_key", "other_key", "evidence").rows() == [("u.s.", "united states", "abbreviation")]

@@ -3,12 +3,8 @@
 import pytest
 
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import scan_input
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import METHODS, Settings
-from tests.assets.test_language_models import use
-
-GRAPH_TASKS = {"ExtractGraphWithClaims"}
 
 
 @pytest.mark.parametrize(
@@ -63,21 +59,20 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
     assert chat_model(settings, use="extraction").options.base_url == given["chat_base_url"]
 
 
-@pytest.mark.extended
-def test_settings_of_the_input_decide_what_the_model_reads(project, server, monkeypatch):
-    use(monkeypatch, server)
+def test_settings_of_the_input_decide_what_is_read(project, monkeypatch):
     settings = {"FILE_PATTERN": r"\.(txt|csv)$", "TEXT_ENCODING": "cp850", "METADATA_COLUMNS": "ship,port"}
-    settings |= {"TEXT_COLUMN": "log", "DATE_COLUMN": "day", "MAX_GLEANINGS": "0"}
+    settings |= {"TEXT_COLUMN": "log", "TITLE_COLUMN": "head", "ID_COLUMN": "key", "DATE_COLUMN": "day"}
     for name, value in settings.items():
         monkeypatch.setenv(f"GRAPHRAG_{name}", value)
     project.write("a/café.txt", "Émile Zola sailed to Valentia.".encode("cp850"))
-    project.write("a/log.csv", "log,ship,port,day\nAda Byron met Ben.,Albany,Brest,1866-07-27\n")
+    project.write("a/log.csv", "key,head,log,ship,port,day\n7,The log,Ada Byron met Ben.,Albany,Brest,1866-07-27\n")
     project.write("a/other.log", "Cyrus Field was left out.")
-    scan_input(project.index)
     index_batch(project.index, "a", project.index.models("a", "r"), "r")
-    read = sorted(r.body["messages"][1]["content"] for r in server.chats if r.task in GRAPH_TASKS)
-    assert len(read) == 2
-    assert "ship: Albany; port: Brest\n\nAda Byron met Ben." in read[0] + read[1]
-    assert "The document is dated 1866-07-27." in read[0] + read[1]
-    assert "Émile Zola sailed to Valentia." in read[0] + read[1]
-    assert "Cyrus Field" not in str(read)
+    read = project.index.working.read
+    rows = read("SELECT title, text, document_date::VARCHAR FROM documents ORDER BY source").rows()
+    assert rows == [
+        ("café", "Émile Zola sailed to Valentia.", None),
+        ("The log", "Ada Byron met Ben.", "1866-07-27"),
+    ]
+    contexts = read("SELECT context FROM text_units ORDER BY document_id")["context"].to_list()
+    assert "The log (ship: Albany; port: Brest)" in contexts

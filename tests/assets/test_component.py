@@ -13,6 +13,7 @@ import yaml
 from dagster_duckdb import DuckDBResource
 
 from graphrag_assets import GraphRagComponent
+from graphrag_assets.assets.component import Documents
 from graphrag_assets.errors import SettingsError
 from tests.conftest import QUIET, Project
 
@@ -91,13 +92,23 @@ def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
     assert dg.AssetKey(["papers", "publication"]) in repository.asset_graph.get_all_asset_keys()
 
 
-def test_names_are_the_component_s_own(hosted):
-    graph = hosted.asset_graph
-    groups = {graph.get(key).group_name for key in graph.get_all_asset_keys() if key.path[0] == "papers"}
-    assert groups == {"papers"}
-    names = [job.name for job in hosted.get_all_jobs() if not job.name.startswith("__")]
-    names += [sensor.name for sensor in hosted.sensor_defs] + [schedule.name for schedule in hosted.schedule_defs]
-    assert all(name.startswith(("papers_", "mail_letters_")) for name in names)
+@pytest.mark.parametrize(
+    ("documents", "location"),
+    [
+        ({"folder": "out"}, "/root/out"),
+        ({"folder": "s3://bucket/out"}, "s3://bucket/out"),
+        (
+            {"table": "out/*.parquet", "partition_by": "day"},
+            "duckdb:///?table=%2Froot%2Fout%2F%2A.parquet&partition_by=day",
+        ),
+        (
+            {"database": "a.duckdb", "table": "raw.tickets"},
+            "duckdb:////root/a.duckdb?table=raw.tickets&partition_by=16",
+        ),
+    ],
+)
+def test_documents_of_an_asset_are_a_folder_or_a_table(documents, location):
+    assert Documents(**documents).location(Path("/root")) == location
 
 
 @pytest.mark.parametrize(
@@ -108,7 +119,8 @@ def test_names_are_the_component_s_own(hosted):
         ({"settings": {"automation": "on"}}, "settings: 'automation' is a field of the component."),
         ({"settings": {"method": "fast"}}, "GRAPHRAG_METHOD=fast needs a chat model"),
         ({"settings": {"chunk_size": 10}}, "GRAPHRAG_CHUNK_SIZE=10: Input should be greater than or equal to 50"),
-        ({"settings": {"language": "Welsh", "max_cluster_size": 1}}, "GRAPHRAG_MAX_CLUSTER_SIZE=1: Input should be"),
+        ({"input": Documents()}, "input: give the folder or the table with the documents."),
+        ({"input": Documents(database="postgresql://db", table="t")}, "input: database must be a DuckDB file."),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_project_loads(project, fields, said):

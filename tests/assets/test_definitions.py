@@ -9,7 +9,6 @@ from graphrag_assets.assets.index_definitions import STAGES
 from graphrag_assets.assets.index_names import ASSETS
 from graphrag_assets.assets.stages import asset_of_check, read_by
 from graphrag_assets.definitions import defs
-from graphrag_assets.store import schema
 
 LINEAGE = {
     "source_files": set(),
@@ -37,14 +36,6 @@ def test_assets_have_their_lineage():
     assert found == LINEAGE
 
 
-def test_what_a_batch_contributes_is_partitioned_and_what_crosses_batches_is_not():
-    graph = defs().resolve_asset_graph()
-    partitioned = {
-        key.to_user_string() for key in graph.get_all_asset_keys() if graph.get(key).partitions_def is not None
-    }
-    assert partitioned == {"source_files", *(table.name for table in schema.BATCH_TABLES)}
-
-
 def test_the_launchpad_takes_no_settings():
     job = defs().resolve_job_def("update_index")
     with pytest.raises(dg.DagsterInvalidConfigError):
@@ -69,11 +60,6 @@ def test_a_check_runs_after_every_table_that_it_reads():
         while more := {parent for key in before for parent in graph.get(key).parent_keys} - before:
             before |= more
         assert {dg.AssetKey(name) for name in read_by(check)} <= before, check.name
-
-
-def test_sensors_that_launch_nothing_run_by_default():
-    running = {s.name for s in defs().sensors if s.default_status == dg.DefaultSensorStatus.RUNNING}
-    assert running == {"dead_runs_sensor"}
 
 
 @pytest.mark.extended

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_assets.assets import embeddings
 from graphrag_assets.assets.checks import failed_blocking_checks
-from graphrag_assets.assets.embeddings import update_embeddings
+from graphrag_assets.assets.embeddings import embed_texts
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.scan import retry_given_up
 from graphrag_assets.contracts.indexing_models import IndexingModels
@@ -41,7 +41,7 @@ def embedding(index: Index, texts: list[str]) -> IndexingModels:
 
 def test_nothing_is_embedded_or_written_without_a_change(index) -> None:
     texts: list[str] = []
-    changes = update_embeddings(index, embedding(index, texts), "again").changes["embeddings"]
+    changes = embed_texts.update(index, "again", embedding(index, texts)).changes["embeddings"]
     assert (texts, changes.inserted, changes.deleted) == ([], 0, 0)
     assert changes.rows == index.working.read(ROWS).height
 
@@ -50,7 +50,7 @@ def test_a_text_under_another_heading_is_embedded_again(index) -> None:
     with index.working.transaction() as connection:
         connection.execute("UPDATE text_units SET context = 'At sea' WHERE id = (SELECT min(id) FROM text_units)")
     texts: list[str] = []
-    update_embeddings(index, embedding(index, texts), "again")
+    embed_texts.update(index, "again", embedding(index, texts))
     assert [text.partition("\n")[0] for text in texts] == ["At sea"]
 
 
@@ -86,8 +86,8 @@ def test_vectors_made_in_parts_equal_those_made_in_one_also_after_a_crash(index,
         return models.embed(given)
 
     with pytest.raises(KeyboardInterrupt):
-        update_embeddings(index, replace(models, embed=crash), "crash")
-    update_embeddings(index, models, "parts")
+        embed_texts.update(index, "crash", replace(models, embed=crash))
+    embed_texts.update(index, "parts", models)
     n_texts = index.working.read(ENTITY_TEXTS).item()
     assert n_texts <= len(texts) == len(set(texts)) <= n_texts + 1
     assert_frame_equal(index.working.read(ROWS), in_one, abs_tol=1e-6)
@@ -99,8 +99,8 @@ def test_a_model_with_vectors_of_another_length_embeds_all_texts_in_the_next_run
         connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
     shorter = replace(index.models(), embed=lambda texts: index.models().embed(texts)[:, :100])
     with pytest.raises(StoreError, match="of 100 numbers, and those of the index had 384: they are removed"):
-        update_embeddings(index, shorter, "refused")
-    update_embeddings(index, shorter, "again")
+        embed_texts.update(index, "refused", shorter)
+    embed_texts.update(index, "again", shorter)
     assert index.working.read("SELECT kind, id FROM embeddings WHERE len(vector) = 100 ORDER BY ALL").equals(embedded)
     assert index.working.read(ROWS).height == embedded.height
 
@@ -117,15 +117,15 @@ def test_a_text_that_the_model_does_not_take_is_an_error_and_not_sent_again(inde
         vectors[["Bad text." in text for text in texts]] = np.nan
         return vectors
 
-    update_embeddings(index, replace(models, embed=embed), "refused")
+    embed_texts.update(index, "refused", replace(models, embed=embed))
     errors = "SELECT source, error FROM index_errors WHERE stage = 'embed'"
     assert index.working.read(errors).rows() == [(refused, "it is bad")]
     assert [check.name for check in failed_blocking_checks(index) if check.asset == "embeddings"] == []
     texts: list[str] = []
-    update_embeddings(index, embedding(index, texts), "not again")
+    embed_texts.update(index, "not again", embedding(index, texts))
     assert (texts, index.working.read(errors).height) == ([], 1)
     retry_given_up(index)
-    update_embeddings(index, embedding(index, texts), "again")
+    embed_texts.update(index, "again", embedding(index, texts))
     assert len(texts) == 3  # the entity's two texts, and that of the report about it
     assert index.working.read(errors).is_empty()
 
@@ -140,11 +140,11 @@ def test_without_a_model_there_are_no_vectors_and_their_errors_are_gone(index, m
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "")
     unset = Index(index.database)
     assert unset.models().embedding_model == ""
-    removed = update_embeddings(unset, unset.models(), "none")
-    assert (removed.more["embeddings"]["embedded"], removed.changes["embeddings"].deleted) == (0, vectors.height)
+    removed = embed_texts.update(unset, "none", unset.models())
+    assert (removed.metadata["embedded"], removed.changes["embeddings"].deleted) == (0, vectors.height)
     assert index.working.read(ROWS).is_empty()
     assert index.working.read("FROM index_errors WHERE stage = 'embed'").is_empty()
-    update_embeddings(unset, unset.models(), "none again")
+    embed_texts.update(unset, "none again", unset.models())
     assert index.working.read(ROWS).is_empty()
-    update_embeddings(index, index.models(), "with a model again")
+    embed_texts.update(index, "with a model again", index.models())
     assert index.working.read(ROWS).equals(vectors)

@@ -2,6 +2,7 @@
 
 import random
 
+import dagster as dg
 import pytest
 
 from graphrag_assets.store import schema
@@ -136,6 +137,12 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
     cables.run_batch("one")
     assert len(retried) == 1
     assert cables.index.working.read("SELECT count(*) FROM index_errors").item() == 0
+
+
+@pytest.mark.parametrize("asset", ["entities", "embeddings"])
+def test_a_single_asset_can_be_materialized(indexed, asset):
+    events = indexed.run_global(asset_selection=[dg.AssetKey(asset)]).get_asset_materialization_events()
+    assert {event.asset_key.to_user_string() for event in events} == {asset}
 
 
 def test_documents_with_the_same_text_are_two_documents_with_text_units_of_their_own(start_with):

@@ -287,7 +287,7 @@ def merge_due(index: Index, summaries_are_kept: bool = True) -> tuple[int, list[
 
     for batch in scan(index).due:
         index_batch(index, batch, index.models(batch), "test")
-    made = knowledge_graph(index, replace(models, summarize=summarize), "test")
+    made = knowledge_graph.update(index, "test", replace(models, summarize=summarize))
     return sum(change.inserted + change.deleted for change in made.changes.values()), summarized
 
 
@@ -315,6 +315,6 @@ def test_a_failed_summary_is_tried_again(index: Index) -> None:
     meter, models = UsageMeter(), index.models()
     meter.add("summarize", Usage(failures=1))
     retry_given_up(index)
-    knowledge_graph(index, replace(models, meters=(meter,)), "test")
+    knowledge_graph.update(index, "test", replace(models, meters=(meter,)))
     assert merge_due(index)[1]
     assert merge_due(index) == (0, [])

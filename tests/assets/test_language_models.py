@@ -60,26 +60,6 @@ def contents(project):
     return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
 
-@pytest.mark.extended
-def test_every_stage_is_made_by_the_models(indexed):
-    tasks = {task for (task,) in indexed.sql("SELECT DISTINCT task FROM llm_calls")}
-    assert tasks >= {"extract_all", "extract_all_continue", "community_report"}
-    extractors = indexed.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions")
-    assert extractors == [("openai/test-chat",)]
-    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
-    assert indexed.sql("SELECT count(*) FROM entities")[0][0] > 0
-    assert indexed.sql("SELECT count(*) FROM index_errors") == [(0,)]
-
-
-@pytest.mark.extended
-def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, server):
-    tables = contents(indexed)
-    (indexed.root / "index" / "working.duckdb").unlink()
-    indexed.index_all()
-    assert server.requests == []
-    assert contents(indexed) == tables
-
-
 def is_gleaning_of(body):
     return "<listed" in str(body["messages"])
 

@@ -29,7 +29,7 @@ def models(project) -> set[tuple]:
     return set(project.sql("SELECT DISTINCT model, len(vector) FROM embeddings"))
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monkeypatch):
     assert models(packaged) == {(MODEL, 384)}
     assert ("embedding_model", MODEL) in packaged.sql("SELECT name, value FROM operations.index_settings")

@@ -65,12 +65,6 @@ def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
     assert len(labels) > 20
 
 
-def test_an_event_stays_below_100_kb(sample_index):
-    for asset in (*TABLES, "publication"):
-        size = sum(len(str(value.value)) for value in metadata_of(sample_index, asset).values())
-        assert size < 100_000, asset
-
-
 def test_what_documents_say_is_in_no_event(sample_index):
     texts = [text for (text,) in sample_index.sql("SELECT text FROM text_units")]
     sentences = [sentence for text in texts for sentence in text.split(". ")[1:3] if len(sentence) > 60]

@@ -1,29 +1,20 @@
 """Purge: nothing of a deleted document stays in the index folder and the ledger, and nothing that is needed goes."""
 
-import contextlib
-import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
-import dagster as dg
 import duckdb
 import pytest
 from click.testing import CliRunner
-from filelock import FileLock
 
 from graphrag_assets.cli import main
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import write_page
 from graphrag_assets.extras.purge import purge
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, lock_file, point_to
+from graphrag_assets.store.index_files import kept_publications
 from tests.assets.test_language_models import use
-from tests.conftest import Project
-from tests.contention import waiting_for
 from tests.openai_server import running
-from tests.test_docs import blocks
 
 WORD = "zyxquorv"
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland.\n"
@@ -158,33 +149,3 @@ def test_purge_refuses_an_index_that_is_empty_or_differs_from_the_input(project)
     (project.input / "a/one.txt").unlink()
     with pytest.raises(StoreError, match=r"Batches differ from the input folder: a. Run `graphrag-assets index`"):
         purge(project.index)
-
-
-@pytest.mark.extended
-def test_the_documented_commands_clear_dagsters_storage(project, monkeypatch):
-    home = project.root / "dagster"
-    home.mkdir()
-    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    monkeypatch.setenv("DAGSTER_HOME", str(home))
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    with dg.DagsterInstance.get() as instance:
-        recorded = Project(project.root, instance)
-        recorded.write("zyxquorv-letters/letter.txt", SECRET)
-        recorded.run("update_index")
-    assert places(home)
-    (commands,) = (block for block in blocks("docs/dagster.md", "bash") if "dagster asset wipe" in block)
-    subprocess.run(["bash", "-ec", commands], check=True, capture_output=True)
-    assert places(home) == set()
-
-
-def test_rollback_during_purge_leads_to_existing_publication(indexed):
-    indexed.write("a/one.txt", TEXT.replace("Thomson", "Pender"))
-    indexed.index_all()
-    folder = indexed.index.database.parent
-    assert kept_publications(folder) == [1, 2]
-    with contextlib.ExitStack() as stack, FileLock(lock_file(folder, "publishing")):
-        stack.enter_context(waiting_for("publishing", lambda: purge(indexed.index)))
-        point_to(folder, 1)  # as a rollback does that has looked it up before
-    assert kept_publications(folder) == [3]
-    assert current_number(folder) == 3
-    assert (folder / STABLE_NAME).is_file()

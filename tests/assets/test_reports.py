@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from graphrag_assets.assets import reports
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.reports import stale_reports, update_reports
+from graphrag_assets.assets.reports import stale_reports, write_community_reports
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import ReportMaterial, ReportRecord
 from graphrag_assets.store import schema
@@ -40,11 +40,6 @@ def change(index: Index, statement: str) -> None:
         connection.execute(statement)
 
 
-def another_writer(index: Index) -> IndexingModels:
-    """Models with another reporter, who writes every report again, the same."""
-    return replace(index.models(), reporter="another")
-
-
 @pytest.mark.extended
 def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(start_with) -> None:
     draw = random.Random(0)
@@ -54,21 +49,18 @@ def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(start_with
         index_all(index)
         kept = index.working.read_all(*TABLES)
         assert_reports(index)
-        assert update_reports(index, another_writer(index), "all").more["community_reports"]["reports_kept"] == 0
-        update_reports(index, index.models(), "back")
+        another_writer = replace(index.models(), reporter="another")  # who writes every report again, the same
+        assert write_community_reports.update(index, "all", another_writer).metadata["reports_kept"] == 0
+        write_community_reports.update(index, "back")
         for before, after in zip(kept, index.working.read_all(*TABLES), strict=True):
             assert_frame_equal(before, after)
 
 
 def test_nothing_is_written_without_a_change(index) -> None:
     written: list[ReportMaterial] = []
-    kept = update_reports(index, counting(index, written), "again")
+    kept = write_community_reports.update(index, "again", counting(index, written))
     assert written == []
-    assert (
-        kept.more["community_reports"]["reports_kept"]
-        == index.working.read("SELECT count(*) FROM community_reports").item()
-        > 0
-    )
+    assert kept.metadata["reports_kept"] == index.working.read("SELECT count(*) FROM community_reports").item() > 0
     assert [(change.inserted, change.deleted) for change in kept.changes.values()] == [(0, 0), (0, 0)]
 
 
@@ -88,7 +80,7 @@ def test_a_change_rewrites_the_reports_of_its_communities_alone(index, statement
     stale = stale_reports(index, index.models())
     assert "reports_are_current" in [check.name for check in failed_blocking_checks(index)]
     written: list[ReportMaterial] = []
-    update_reports(index, counting(index, written), "again")
+    write_community_reports.update(index, "again", counting(index, written))
     assert 0 < len(written) == stale.height < index.working.read("SELECT count(*) FROM community_reports").item() / 2
     assert failed_blocking_checks(index) == []
     assert_reports(index)
@@ -107,9 +99,9 @@ def test_after_a_crash_the_rest_of_the_reports_is_written(index, monkeypatch) ->
         return models.write_reports(materials)
 
     with pytest.raises(KeyboardInterrupt):
-        update_reports(index, replace(models, write_reports=write), "crash")
+        write_community_reports.update(index, "crash", replace(models, write_reports=write))
     rest: list[ReportMaterial] = []
-    update_reports(index, counting(index, rest), "again")
+    write_community_reports.update(index, "again", counting(index, rest))
     assert len(rest) == complete[0].height - sum(written)
     assert_reports(index)
 
@@ -123,16 +115,16 @@ def test_an_imported_report_stays_while_its_community_does(index) -> None:
     )
     change(index, copy.replace("$model", "'another'"))
     change(index, f"UPDATE community_reports SET model = '{schema.IMPORTED}', fingerprint = NULL WHERE community = 1")
-    update_reports(index, index.models(), "adopted")
+    write_community_reports.update(index, "adopted", index.models())
     of_alone = f"SELECT model FROM community_reports WHERE community = {alone}"
     assert index.working.read(of_alone).is_empty()
     change(index, copy.replace("$model", f"'{schema.IMPORTED}'"))
     change(index, f"UPDATE community_reports SET fingerprint = NULL WHERE community = {alone}")
     written: list[ReportMaterial] = []
-    update_reports(index, counting(index, written), "kept")
+    write_community_reports.update(index, "kept", counting(index, written))
     assert (written, index.working.read(of_alone).rows()) == ([], [(schema.IMPORTED,)])
     inside = f"(SELECT unnest(entity_ids) FROM communities WHERE community IN (1, {alone}))"
     change(index, f"UPDATE entities SET description = 'Something else.' WHERE id IN {inside}")
-    update_reports(index, index.models(), "changed")
+    write_community_reports.update(index, "changed", index.models())
     assert index.working.read(of_alone).is_empty()
     assert index.working.read(f"FROM community_reports WHERE model = '{schema.IMPORTED}'").is_empty()

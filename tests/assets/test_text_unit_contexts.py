@@ -30,18 +30,6 @@ def indexed(start_with):
     return start_with({"ship/log.md": LOG}, chunk_size="50")
 
 
-def contexts(project) -> dict[str, str]:
-    return dict(project.sql("SELECT text, context FROM text_units ORDER BY ordinal"))
-
-
-@pytest.mark.extended
-def test_a_text_unit_knows_its_document_and_headings(indexed):
-    found = contexts(indexed)
-    assert found["Samuel Canning ordered the grapnels to be lowered at once."] == "The voyage › Out at sea › July"
-    assert found["## Ashore\n\nRobert Halpin was honoured in London."] == "The voyage"
-    assert found["Daniel Gooch sent the first message to the Queen."] == "The voyage › Ashore"
-
-
 def test_text_of_a_heading_is_found_and_shown_but_never_quoted(indexed):
     # "Ashore" is only in a heading, which another text unit has.
     hits = [text for (text,) in indexed.sql("SELECT text FROM search_text('ashore', 10)")]

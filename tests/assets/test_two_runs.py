@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.publication import update_publication
+from graphrag_assets.assets.publication import publication
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import CheckError
 from graphrag_assets.store.index_files import current_number
@@ -38,12 +38,12 @@ def commit(folder: IndexFolder, batch: str) -> None:
 def test_publishing_is_left_to_the_run_that_has_changed_batches(folder, caplog):
     commit(folder, "one")
     with pytest.raises(CheckError, match="changed batches after knowledge_graph, detect_communities"):
-        update_publication(folder.index, "first")
+        publication.update(folder.index, "first")
     folder.index_all()
     folder.write("two/b.md", TEXTS["two/b.md"] + " He met Cyrus Field.")
     commit(folder, "two")
-    found = update_publication(folder.index, "first")
-    assert (found.number, found.is_new) == (1, False)
+    found = publication.update(folder.index, "first")
+    assert found.metadata == {"publication": 1, "new": False}
     assert "publishing is left to it" in caplog.text
     folder.refresh("other")
     assert current_number(folder.root / "index") == 2

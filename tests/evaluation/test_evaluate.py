@@ -1,15 +1,9 @@
-"""`evaluate` in a terminal and in Dagster, and assert_recall."""
-
-import json
+"""`evaluate` in a terminal and in Dagster."""
 
 import dagster as dg
 import pytest
 
-from graphrag_assets.errors import InputError, InvalidOption
-from graphrag_assets.query import GraphRAG
-from graphrag_assets.testing import assert_recall
 from tests.cli import run_command
-from tests.evaluation.conftest import QUESTIONS
 
 
 def test_the_table_says_what_was_found_and_what_could_not_be_used(indexed):
@@ -31,17 +25,3 @@ def test_the_job_records_the_numbers_with_the_publication(indexed):
     metadata = {name: value.value for name, value in found.asset_observation.metadata.items()}
     assert metadata["recall@5/local"] == metadata["recall@5/BM25"] == metadata["right/basic"] == 1
     assert len(metadata["not_measured"]) == 2
-
-
-def test_assert_recall_names_the_questions_that_were_lost(indexed, tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
-    with GraphRAG(indexed.root) as rag:
-        assert_recall(rag, file, at_5=1.0)
-        file.write_text(json.dumps(QUESTIONS[0]) + '\n{"question": "Where?", "document": "gone.txt"}')
-        with pytest.raises(AssertionError, match=r"recall@5 by local is 0\.500, less than 0\.8\. Not found: Where\?"):
-            assert_recall(rag, file, at_5=0.8)
-        with pytest.raises(InputError):
-            assert_recall(rag, tmp_path / "none.jsonl", at_5=0.8)
-        with pytest.raises(InvalidOption, match="at_5"):
-            assert_recall(rag, file)

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.publication import update_publication
+from graphrag_assets.assets.publication import publication
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.extras.interop.importer import import_index, remove
@@ -31,7 +31,7 @@ IMPORTED = "imported-small"
 OPERATIONS: dict[str, Callable[[Index, Path], object]] = {
     "index": lambda index, _: index_all(index),
     "index one batch": lambda index, _: index_one(index),
-    "publish": lambda index, _: update_publication(index, "test"),
+    "publish": lambda index, _: publication.update(index, "test"),
     "purge": lambda index, _: purge(index),
     "roll back": lambda index, _: roll_back(index.database.parent, resolve(index.database.parent, "oldest")),
     "compact": lambda index, _: index.working.rewrite(),

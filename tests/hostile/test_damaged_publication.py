@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.assets.publication import update_publication
+from graphrag_assets.assets.publication import publication
 from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import current_number, kept_publications, point_to
@@ -64,7 +64,7 @@ def test_readers_go_on_and_the_next_index_mends_it(published, damage):
     DAMAGES[damage](index)
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() in (1, 2)
-    update_publication(published.index, "again")  # the stage of `index` that is left where nothing has changed
+    publication.update(published.index, "again")  # the stage of `index` that is left where nothing has changed
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() == 2
     assert current_number(index) == max(kept_publications(index))
@@ -82,7 +82,7 @@ def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     index = published.root / "index"
     roll_back(index, 1)
     (index / "publications" / "graphrag-1.duckdb").write_bytes(b"damaged")
-    update_publication(published.index, "again")
+    publication.update(published.index, "again")
     assert current_number(index) == 2
     with pytest.raises(StoreError, match="graphrag-1"):
         roll_back(index, 1)

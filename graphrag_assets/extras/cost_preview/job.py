@@ -3,10 +3,9 @@
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.assets.automation import job_of
 from graphrag_assets.assets.index_names import PREVIEW_COST, IndexNames
-from graphrag_assets.assets.jobs import job_of
-from graphrag_assets.assets.resources import masked, needs, open_index
-from graphrag_assets.assets.stages import markdown_table
+from graphrag_assets.assets.stages import markdown_table, masked
 from graphrag_assets.runtime.outgoing import as_markdown
 
 
@@ -15,14 +14,14 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
 
     @dg.op(
         name=names.name("preview"),
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
         description="The calls, tokens and dollars of indexing what changed that are not in the ledger yet, estimated.",
     )
-    @masked
+    @masked()
     def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
         from graphrag_assets.extras.cost_preview.preview import plan_index  # imports the clients of models
 
-        plan = plan_index(open_index(names, context.resources))
+        plan = plan_index(names.index(context.resources))
         costs = pl.col("cost_usd", "least_usd", "most_usd").cast(pl.String).fill_null("unknown")
         table = markdown_table(plan.costs.with_columns(costs), 50)
         total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens").sum())

@@ -4,10 +4,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from graphrag_assets.assets.automation import job_of
 from graphrag_assets.assets.index_names import EVALUATE, PUBLICATION, IndexNames
-from graphrag_assets.assets.jobs import job_of
-from graphrag_assets.assets.resources import masked, needs, open_index
-from graphrag_assets.assets.stages import REMEDY_CHARACTERS, markdown_table
+from graphrag_assets.assets.stages import REMEDY_CHARACTERS, markdown_table, masked
 from graphrag_assets.errors import GraphRAGError, OtherVersionError
 from graphrag_assets.extras.evaluation.comparison import MAX_LOSS, MAX_P, compare
 from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
@@ -17,6 +16,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import current_number, kept_publications, publication_file
 
 CHECK = "retrieval_quality"
+_BACK = "`graphrag-assets publications rollback previous` gives readers the earlier publication."
 
 
 class EvaluationConfig(dg.Config):
@@ -30,12 +30,12 @@ def evaluate_job(names: IndexNames) -> dg.JobDefinition:
 
     @dg.op(
         name=names.name("measure"),
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
         description="Measure what searches find of the passages that answer the questions of questions.jsonl.",
     )
-    @masked
+    @masked()
     def measure(context: dg.OpExecutionContext, config: EvaluationConfig) -> None:
-        settings = open_index(names, context.resources).settings
+        settings = names.index(context.resources).settings
         questions = load_questions(settings.questions_file)
         with GraphRAG(settings.index_folder, settings=settings) as rag:
             measured = evaluate(rag, questions, with_answers=config.answers)
@@ -73,11 +73,11 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
         description="By no search method is recall@5 on the questions of questions.jsonl in the data folder worse than "
         f"in the publication before: by more than {100 * MAX_LOSS:g} points with p < {MAX_P:g}. Without the file "
         "nothing is measured. The job rollback gives readers the earlier publication.",
-        required_resource_keys=needs(names),
+        required_resource_keys={names.resource},
     )
-    @masked
+    @masked()
     def retrieval_quality(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        settings = open_index(names, context.resources).settings
+        settings = names.index(context.resources).settings
         folder, number = settings.index_folder, current_number(settings.index_folder)
         earlier = [one for one in kept_publications(folder) if number and one < number]
         if not settings.questions_file.is_file():
@@ -91,15 +91,18 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
         except GraphRAGError as error:  # an unusable file of questions does not fail a run that has published
             context.log.warning("Not measured: %s", error)
             problem = {"not_measured": dg.MetadataValue.json([str(error)])}
-            return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, metadata=problem)
-        for worse in (change for change in comparison.changes if change.is_worse):
-            context.log.warning("Worse than publication %d: %s", earlier[-1], worse)
+            said = f"The publication was not compared with the one before: {error}"
+            return dg.AssetCheckResult(
+                passed=False, severity=dg.AssetCheckSeverity.WARN, description=said, metadata=problem
+            )
+        worse = [str(change) for change in comparison.changes if change.is_worse]
         lost = pl.DataFrame(
             [(c.method, one) for c in comparison.changes for one in c.lost], ["method", "lost"], orient="row"
         )
         return dg.AssetCheckResult(
-            passed=not any(change.is_worse for change in comparison.changes),
+            passed=not worse,
             severity=dg.AssetCheckSeverity.WARN,
+            description=f"Worse than publication {earlier[-1]}: {' '.join(worse)} {_BACK}" if worse else None,
             metadata={
                 "compared_with": f"publication {earlier[-1]}",
                 "questions": comparison.n_questions,

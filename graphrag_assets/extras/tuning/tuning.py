@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from graphrag_assets.assets.index import Index, exclusive
+from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.model_tasks import IndexingTasks, indexing_tasks
 from graphrag_assets.contracts.prompt_profile import PromptProfile
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
@@ -91,7 +91,6 @@ _DOCUMENTS = "FROM documents WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
 _LANGUAGES = "SELECT language, count(*) / sum(count(*)) OVER () FROM documents GROUP BY ALL ORDER BY count(*) DESC, 1"
 
 
-@exclusive("prompt_profile")
 def tune_prompts(index: Index, sample: int = 30, types: str = "", examples: int = 4) -> tuple[int, PromptProfile]:
     """Make a profile of the corpus, and record it as a version, unless there is one of the same content.
 
@@ -111,29 +110,30 @@ def tune_prompts(index: Index, sample: int = 30, types: str = "", examples: int 
     settings = index.settings
     if settings.choices.extraction != "model":
         raise SettingsError("Prompts are tuned for a chat model that extracts. Set GRAPHRAG_CHAT_MODEL.")
-    units = _sampled(index, sample)
-    tasks = indexing_tasks(settings, run_id="tune", keys=index.keys)
-    profile = _tuned(tasks, units, types, examples, _language(index)).identified()
-    used = tasks.meter.by_task.values()
-    version = record_profile(
-        index.working,
-        profile,
-        model=settings.model_of("extraction"),
-        sample_ids=[unit.id for unit in units],
-        calls=sum(one.calls for one in used),
-        cost_usd=sum(one.cost_usd for one in used),
-    )
+    with index.exclusive("prompt_profile"):
+        units = _sampled(index, sample)
+        tasks = indexing_tasks(settings, run_id="tune", keys=index.keys)
+        profile = _tuned(tasks, units, types, examples, _language(index)).identified()
+        used = tasks.meter.by_task.values()
+        version = record_profile(
+            index.working,
+            profile,
+            model=settings.model_of("extraction"),
+            sample_ids=[unit.id for unit in units],
+            calls=sum(one.calls for one in used),
+            cost_usd=sum(one.cost_usd for one in used),
+        )
     return version, profile
 
 
-@exclusive("prompt_profile")
 def adopt_profile(index: Index, version: int) -> None:
     """Put a version in force, see `adopt`.
 
     Raises:
         SettingsError: there is no such version.
     """
-    adopt(index.working, version)
+    with index.exclusive("prompt_profile"):
+        adopt(index.working, version)
 
 
 def _tuned(

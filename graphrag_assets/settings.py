@@ -106,7 +106,8 @@ def _meant(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {by_ending[similar[0]]}?" if similar else "docs/models.md lists the settings."
 
 
-def _listed(names: str) -> tuple[str, ...]:
+def names_in(names: str) -> tuple[str, ...]:
+    """Return names that commas separate."""
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
@@ -385,19 +386,9 @@ class Settings(BaseSettings):
         return " ".join([without_credentials(folder), *table])
 
     @cached_property
-    def entity_type_list(self) -> tuple[str, ...]:
-        """The entity types, one by one."""
-        return _listed(self.entity_types)
-
-    @cached_property
-    def relationship_type_list(self) -> tuple[str, ...]:
-        """The relationship types that are wanted, one by one."""
-        return _listed(self.relationship_types)
-
-    @cached_property
     def metadata_column_list(self) -> tuple[str, ...]:
         """The columns put before the text, one by one."""
-        return _listed(self.metadata_columns)
+        return names_in(self.metadata_columns)
 
     @property
     def max_unit_tokens(self) -> int:

@@ -53,7 +53,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_report import GRAPH_REPORT, MAX_WORDS, TEXT_REPORT, CommunityReport, write_report
 from graphrag_assets.pipeline.extraction import grounded
 from graphrag_assets.pipeline.unit_contexts import place_line
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import Settings, names_in
 
 log = logging.getLogger(__name__)
 _SMALL = 2
@@ -151,8 +151,8 @@ class IndexingTasks:
         settings = self.settings
         claims = settings.claim_description.strip() or CLAIM_DESCRIPTION
         return ExtractionOptions(
-            entity_types=self._types("entity_types", settings.entity_type_list),
-            relationship_types=self._types("relationship_types", settings.relationship_type_list),
+            entity_types=self._types("entity_types"),
+            relationship_types=self._types("relationship_types"),
             claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
             language=self._language,
@@ -189,11 +189,11 @@ class IndexingTasks:
         profile = self.prompts.profile
         return self.settings.language or (profile.language_name if profile else None)
 
-    def _types(self, name: Literal["entity_types", "relationship_types"], default: tuple[str, ...]) -> tuple[str, ...]:
+    def _types(self, name: Literal["entity_types", "relationship_types"]) -> tuple[str, ...]:
         """Return the types of the profile, unless the setting names some."""
         profile = self.prompts.profile
         kinds = () if profile is None or name in self.settings.model_fields_set else getattr(profile, name)
-        return tuple(kind.type for kind in kinds) or default
+        return tuple(kind.type for kind in kinds) or names_in(getattr(self.settings, name))
 
     def _of_batch(self, what: str) -> str:
         return f"{what} of batch {self.batch}" if self.batch else what

@@ -7,6 +7,7 @@ import dagster as dg
 import psutil
 import pytest
 
+from graphrag_assets.assets import index_batch as batch_index
 from graphrag_assets.assets.automation import fail_dead_runs, request_update
 from graphrag_assets.assets.index_names import IndexNames
 from graphrag_assets.definitions import defs
@@ -52,11 +53,6 @@ def asked(result: dg.RunRequest | dg.SkipReason) -> list[str] | str | None:
     return config.get("batches") or config["which"]
 
 
-def launch(project, request: dg.RunRequest, succeed: bool = True) -> None:
-    """Run what was asked for, as the daemon does."""
-    project.run("update_index", None, succeed, request.run_config["ops"], tags=dict(request.tags))
-
-
 def test_nothing_is_requested_while_a_run_is_in_progress(watched):
     run = watched.instance.create_run_for_job(repository().get_job("update_index"))
     assert tick(watched).skip_message == f"Run {run.run_id} is in progress."
@@ -79,35 +75,40 @@ def test_files_being_written_are_waited_for(at_rest, monkeypatch):
     assert asked(tick(at_rest)) == ["b"]
 
 
-def poison(monkeypatch, error: Exception) -> None:
-    """Let batch b fail."""
-    import graphrag_assets.assets.index_batch as batch_index
+def failed_run(project, request: dg.RunRequest) -> None:
+    """A run of the request, as the daemon launches it, that has failed."""
+    run = project.instance.create_run_for_job(repository().get_job("update_index"), tags=dict(request.tags))
+    project.instance.report_run_failed(run)
 
+
+def test_a_failed_run_is_tried_again_later_and_later(watched):
+    keys = list[str]()
+    for minutes in (0, 1, 2):
+        before = tick(watched, time.time() + 60 * minutes - 5)
+        assert isinstance(before, dg.SkipReason) == bool(minutes)
+        request = tick(watched, time.time() + 60 * minutes + 1)
+        assert asked(request) == ["a", "b"]
+        assert request.tags["dagster/max_retries"] == "0"
+        keys.append(request.run_key)
+        failed_run(watched, request)
+    assert len(set(keys)) == 3
+    assert tick(watched).skip_message.startswith("The last run failed; the next attempt is in 4 minutes")
+
+
+def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(watched, monkeypatch):
     whole = batch_index.read_corpus
 
     def poisoned(batch, *rest):
         if batch == "b":
-            raise error
+            raise RuntimeError("poison")
         return whole(batch, *rest)
 
     monkeypatch.setattr(batch_index, "read_corpus", poisoned)
-
-
-@pytest.mark.extended
-def test_a_failed_batch_is_tried_again_later_and_does_not_hold_up_the_others(watched, monkeypatch):
-    poison(monkeypatch, RuntimeError("poison"))
-    launch(watched, tick(watched), succeed=False)
+    result = watched.run("update_index", None, False, tick(watched).run_config["ops"])
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "Batches failed: b: RuntimeError: poison. The other batches are indexed." in failure.message
     assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    keys = []
-    for minutes in (0, 1):
-        request = tick(watched, time.time() + 60 * minutes)
-        assert asked(request) == ["b"]
-        assert request.tags["dagster/max_retries"] == "0"
-        keys.append(request.run_key)
-        launch(watched, request, succeed=False)
-        waiting = tick(watched)
-        assert waiting.skip_message.startswith("The last run failed; the next attempt is in")
-    assert len(set(keys)) == 2
+    assert asked(tick(watched)) == ["b"]
 
 
 def test_a_canceled_run_is_not_launched_again_until_something_changes(watched):

@@ -1,9 +1,6 @@
 """`GraphRagComponent`: several indexes in one Dagster project, which never share state."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import dagster as dg
@@ -13,7 +10,7 @@ import yaml
 from dagster_duckdb import DuckDBResource
 
 from graphrag_assets import GraphRagComponent
-from graphrag_assets.assets.component import Documents
+from graphrag_assets.assets.component import Documents, _Scaffolder
 from graphrag_assets.errors import SettingsError
 from tests.conftest import QUIET, Project
 
@@ -92,6 +89,15 @@ def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
     assert dg.AssetKey(["papers", "publication"]) in repository.asset_graph.get_all_asset_keys()
 
 
+def test_a_scaffolded_component_has_a_data_folder_of_its_own(tmp_path):
+    for name in ("papers", "letters"):
+        (tmp_path / name).mkdir()
+        request = dg.ScaffoldRequest("graphrag_assets.GraphRagComponent", tmp_path / name, "yaml", tmp_path, None)
+        _Scaffolder().scaffold(request)
+        written = yaml.safe_load((tmp_path / name / "defs.yaml").read_text())
+        assert written["attributes"] == {"data": f"data/{name}"}
+
+
 @pytest.mark.parametrize(
     ("documents", "location"),
     [
@@ -143,40 +149,3 @@ def test_models_are_the_component_s_and_keys_are_not_shown(project, monkeypatch)
     assert index.settings.parameters_of("query") == {"seed": 1}
     assert index.keys.chat == "sk-planted0123"
     assert "planted" not in repr(index) + str(definitions.resources)
-
-
-@pytest.mark.long
-def test_dg_scaffolds_two_indexes_into_a_project(project):
-    """The commands of docs/dagster.md, in an empty project."""
-    host = project.root / "host"
-    defs = host / "src" / "host" / "defs"
-    defs.mkdir(parents=True)
-    (host / "pyproject.toml").write_text(
-        '[project]\nname = "host"\nversion = "0"\n[tool.dg]\ndirectory_type = "project"\n'
-        '[tool.dg.project]\nroot_module = "host"\n'
-    )
-    for package in (defs, defs.parent):
-        (package / "__init__.py").touch()
-    (defs.parent / "definitions.py").write_text(
-        "from pathlib import Path\n\nfrom dagster import definitions, load_from_defs_folder\n\n\n"
-        "@definitions\ndef defs():\n    return load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
-    )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHRAG_")}
-    environment |= {"PYTHONPATH": str(host / "src"), "DAGSTER_HOME": ""}
-
-    def dg_command(*arguments: str) -> str:
-        command = [str(Path(sys.executable).parent / "dg"), *arguments]
-        done = subprocess.run(command, cwd=host, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    for name in ("papers", "mail-archive"):
-        dg_command("scaffold", "defs", "graphrag_assets.GraphRagComponent", name)
-    written = (defs / "papers" / "defs.yaml").read_text()
-    assert "data: data/papers" in written
-    owned = "\npost_processing: {assets: [{attributes: {owners: [team:archive]}}]}\n"
-    (defs / "papers" / "defs.yaml").write_text(written + owned)
-    assert "All definitions loaded successfully" in dg_command("check", "defs")
-    listed = dg_command("list", "defs", "--json")
-    assert "papers/entities" in listed
-    assert "mail_archive/entities" in listed

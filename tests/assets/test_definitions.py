@@ -10,31 +10,6 @@ from graphrag_assets.assets.index_names import ASSETS
 from graphrag_assets.assets.stages import asset_of_check, read_by
 from graphrag_assets.definitions import defs
 
-LINEAGE = {
-    "source_files": set(),
-    "documents": {"source_files"},
-    "text_units": {"documents"},
-    "entity_mentions": {"text_units"},
-    "relationship_mentions": {"text_units"},
-    "covariates": {"text_units"},
-    "batch_state": {"documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"},
-    "entities": {"batch_state", "entity_mentions", "relationship_mentions"},
-    "relationships": {"batch_state", "entity_mentions", "relationship_mentions"},
-    "communities": {"entities", "relationships"},
-    "community_reports": {"communities", "entities", "relationships", "covariates"},
-    "embeddings": {"text_units", "entities", "relationships", "community_reports"},
-    "publication": {"embeddings", "community_reports"},
-}
-
-
-def test_assets_have_their_lineage():
-    graph = defs().resolve_asset_graph()
-    found = {
-        key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys}
-        for key in graph.get_all_asset_keys()
-    }
-    assert found == LINEAGE
-
 
 def test_the_launchpad_takes_no_settings():
     job = defs().resolve_job_def("update_index")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from graphrag_assets.embedded import semantic
-from graphrag_assets.errors import QueryError, SettingsError
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.query import GraphRAG
 from tests.assets.test_language_models import BATCHES, use
 from tests.openai_server import running
@@ -37,17 +36,6 @@ def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monk
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", setting)
         found = GraphRAG().context("basic", "Which scientist built a measuring device?", k=1)
         assert "galvanometer" in found.frames["sources"]["text"].item()
-
-
-@pytest.mark.extended
-def test_an_index_of_another_model_is_embedded_again_with_a_warning(packaged, monkeypatch, caplog):
-    with monkeypatch.context() as later, caplog.at_level("WARNING"):
-        later.setattr(semantic, "INDEX_MODEL", "onnx:bge-small#1")
-        packaged.run_global()
-    assert models(packaged) == {("onnx:bge-small#1", 384)}
-    assert any(MODEL in record.message and "onnx:bge-small#1" in record.message for record in caplog.records)
-    with pytest.raises(QueryError, match="The index was embedded with onnx:bge-small#1"):
-        GraphRAG().basic(QUESTION)
 
 
 def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch):

@@ -1,55 +1,17 @@
-"""A terminated run keeps its completed calls; the next one does the rest and reports progress."""
-
-import contextlib
-import os
-import re
-import signal
+"""A run that somebody cancels in the UI ends its command; long stages report their progress."""
 
 import dagster as dg
 import pytest
 
 from graphrag_assets.assets.run_in_process import update_index
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.runtime.interruption import signals_noted
+from graphrag_assets.runtime.progress import Progress
 from tests.assets.test_language_models import use
 from tests.openai_content import content_for
 from tests.openai_server import running
 
 NAMES = ["Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch", "James Anderson"]
-
-
-@pytest.mark.extended
-def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeypatch, caplog):
-    asked = []
-
-    def content(body):
-        asked.append(str(body["messages"]))
-        if len(asked) == 5:
-            os.kill(os.getpid(), signal.SIGINT)  # what terminating a run in the UI sends to its process
-        return content_for(body)
-
-    for name in NAMES:
-        project.write(f"one/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
-    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
-    caplog.set_level("INFO")
-    monkeypatch.setattr("graphrag_assets.runtime.progress.SECONDS_BETWEEN_LINES", 0.0)
-    with running(content=content) as server:
-        use(monkeypatch, server)
-        project.register()
-        with contextlib.suppress(KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-            project.run_batch("one", succeed=False)
-        assert len(asked) == 5
-        assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
-        stopped = len(asked)
-        project.run_batch("one")
-    assert len(asked) - len(set(asked)) <= 1  # only the in-flight call is made a second time
-    assert len(set(asked)) == len(NAMES)  # texts this short are not gleaned
-    assert len(asked) > stopped
-    assert re.search(
-        r"4 of 6 text units of batch one; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text
-    )
-    assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(
-        NAMES
-    )
 
 
 @pytest.mark.extended
@@ -71,3 +33,13 @@ def test_a_command_ends_when_somebody_cancels_its_run_in_the_ui(project, monkeyp
     (run,) = project.instance.get_runs()
     assert run.status is dg.DagsterRunStatus.CANCELED
     assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
+
+
+def test_a_line_on_progress_has_rate_tokens_cost_and_the_time_left():
+    meter = UsageMeter()
+    progress = Progress("text units of batch one", 6, lambda: meter.total)
+    meter.add("extract", Usage(prompt_tokens=1000, completion_tokens=234, cost_usd=0.5))
+    progress.advance(4)
+    said = "4 of 6 text units of batch one; 0.1 per second; 1,234 tokens, $0.5000; about 20 s left"
+    assert progress.line(40.0) == said
+    assert progress.line(40_000.0).endswith("about 5 h 33 min left")

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from graphrag_assets.pictures.graph_map import MAX_ENTITIES, MAX_LABELS, PALETTE, graph_map, in_markdown
+from graphrag_assets.pictures.graph_map import MAX_ENTITIES, MAX_LABELS, graph_map, in_markdown
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -34,14 +34,6 @@ def test_map_of_a_large_graph_stays_below_90_kb_and_reports_omissions():
     assert svg.count("h0") == MAX_ENTITIES
     assert f"{MAX_ENTITIES:,} of 20,000 entities" in texts(svg)[-1]
     assert len(texts(svg)) <= MAX_LABELS + 1
-
-
-def test_the_map_names_the_largest_entities_and_gives_each_community_one_color():
-    entities, relationships, members, positions = graph(40)
-    svg = graph_map(entities, relationships, members, positions)
-    assert texts(svg)[0] == "Entity 0"
-    colors = {color for color in PALETTE if f"stroke='{color}'" in svg}
-    assert len(colors) == 4
 
 
 def test_in_markdown_nothing_ends_the_link_early():

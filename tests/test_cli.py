@@ -1,8 +1,11 @@
 """The commands on real files."""
 
+import json
+
 import pytest
 
 from tests.cli import run_command
+from tests.evaluation.test_comparison import CAPTAINS, CAPTAINS_FOUND, NAMES
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 
@@ -91,3 +94,15 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert "--replace" not in missing
     assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
+
+
+def test_index_warns_of_a_publication_in_which_searches_find_less(start_with):
+    project = start_with(CAPTAINS)
+    (project.root / "questions.jsonl").write_text("\n".join(map(json.dumps, CAPTAINS_FOUND)), encoding="utf-8")
+    for name in NAMES:
+        for number in range(6):
+            project.write(f"more/{name}{number}.txt", f"Who commanded the {name}star? Who commanded the {name}star?")
+    printed = run_command("index")
+    assert "Warning: Worse than publication 1: recall@5 by " in printed
+    assert "`graphrag-assets publications rollback previous` gives readers the earlier publication." in printed
+    assert "Published: publication 2" in printed

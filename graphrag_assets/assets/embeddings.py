@@ -126,10 +126,11 @@ def embed_texts(run: Run) -> StageResult:
         record_inputs(connection, REFUSED, refused, run.run_id)
     embeddings = replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)
     candidates = find_candidates(index)
-    metadata = {"embedded": n_embedded, "entity_candidates": candidates.rows}
-    if not models.embedding_model:
-        metadata["note"] = NO_MODEL
-    return StageResult({"embeddings": embeddings, "entity_candidates": candidates}, metadata)
+    note = {} if models.embedding_model else {"note": NO_MODEL}
+    return StageResult(
+        {"embeddings": embeddings, "entity_candidates": candidates},
+        {"embedded": n_embedded, "entity_candidates": candidates.rows, **note},
+    )
 
 
 def _embed(index: Index, models: IndexingModels) -> tuple[list[dict[str, Changes]], pl.DataFrame, int]:

@@ -164,7 +164,7 @@ def stage_metadata(stage: Stage, result: StageResult, seconds: float, index: Ind
     """Metadata of the assets of a stage, which took `seconds`; what is not of one of them is of the first."""
     metadata: Metadata = {name: {} for name in stage.assets}
     first = metadata[next(iter(metadata))]
-    first |= result.metadata | usage_metadata(result.usage)
+    first |= {**result.metadata, **usage_metadata(result.usage)}
     first |= {name: dg.MetadataValue.md(first[name]) for name in _MARKDOWN & first.keys()}
     for name, more in metadata.items():
         if name in result.changes:

@@ -92,7 +92,7 @@ def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
 def test_a_scaffolded_component_has_a_data_folder_of_its_own(tmp_path):
     for name in ("papers", "letters"):
         (tmp_path / name).mkdir()
-        request = dg.ScaffoldRequest("graphrag_assets.GraphRagComponent", tmp_path / name, "yaml", tmp_path, None)
+        request = dg.ScaffoldRequest("graphrag_assets.GraphRagComponent", tmp_path / name, "yaml", tmp_path, dg.Model())
         _Scaffolder().scaffold(request)
         written = yaml.safe_load((tmp_path / name / "defs.yaml").read_text())
         assert written["attributes"] == {"data": f"data/{name}"}

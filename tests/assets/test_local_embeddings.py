@@ -2,6 +2,7 @@
 
 import pytest
 
+from graphrag_assets.embedded import semantic
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.query import GraphRAG
 from tests.assets.test_language_models import BATCHES, use

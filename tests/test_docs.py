@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.settings import OTHER_VARIABLES, Settings
-from tests.cli import run_command
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 
@@ -42,21 +40,6 @@ def test_the_readmes_python_runs(sample_index, monkeypatch, capsys):
 @pytest.mark.parametrize("query", blocks("docs/models.md", "sql")[0].strip().split(";\n\n"))
 def test_the_queries_on_spend_run(sample_index, query):
     assert sample_index.sql(query) == []  # no model was called
-
-
-@pytest.mark.extended
-def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
-        monkeypatch.delenv(name)
-    models = {"CHAT": "openai/gpt-4.1-mini", "EMBEDDING": "openai/text-embedding-3-small"}
-    environment = {f"GRAPHRAG_{kind}_MODEL": model for kind, model in models.items()}
-    environment |= {"GRAPHRAG_DATA": str(tmp_path), "GRAPHRAG_INPUT": str(ROOT / "data/input"), "COLUMNS": "100"}
-    monkeypatch.chdir(tmp_path)
-    printed = run_command("index", "plan", **environment)
-    (shown,) = (block for block in blocks("docs/models.md", "") if block.startswith("Batches to index"))
-    rows = [line.rpartition("│")[0].rpartition("│")[0] for line in shown.splitlines() if line.startswith("│")]
-    assert len(rows) == 6
-    assert [row for row in rows if row not in printed] == []  # all but the prices, which are litellm's
 
 
 def test_every_setting_is_documented_with_its_default():

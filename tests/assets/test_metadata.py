@@ -4,13 +4,10 @@ import re
 from urllib.parse import unquote
 
 import dagster as dg
-import pytest
 
 from graphrag_assets.assets.index_names import ASSETS
 from graphrag_assets.store import schema
-from tests.assets.test_language_models import use
 from tests.conftest import Project
-from tests.openai_server import running
 
 TABLES = {table.name: table for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES) if table.name in ASSETS}
 TEXT = "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
@@ -60,19 +57,6 @@ def test_what_documents_say_is_in_no_event(sample_index):
     for run in sample_index.instance.get_runs():
         log = unquote(str(sample_index.instance.all_logs(run.run_id)))
         assert [sentence for sentence in sentences if sentence in log] == []
-
-
-@pytest.mark.extended
-def test_cost_is_shown_by_task(project, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 10, "chat_output": 10}')
-    project.write("one/a.txt", TEXT)
-    with running() as server:
-        use(monkeypatch, server)
-        project.run_all()
-    mentions = metadata_of(project, "entity_mentions")
-    assert "| extract_all |" in mentions["llm/by_task"].value
-    spent = project.sql("SELECT sum(cost_usd) FROM llm_calls WHERE task = 'extract_all'")[0][0]
-    assert mentions["llm/cost_usd"].value == pytest.approx(spent)
 
 
 def test_skipped_and_failed_units_are_numbers(project, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_assets.query import Filter, GraphRAG
+from graphrag_assets.query import GraphRAG
 from tests.conftest import index_once
 from tests.hostile.small_files import PDF
 from tests.reading.packages import docx, paragraph
@@ -91,15 +91,6 @@ def test_a_later_statement_ends_only_what_one_can_be_at_a_time(rag):
 def test_a_repeated_fact_holds_until_another_one(rag):
     prices = "SELECT start_date, valid_until::VARCHAR FROM covariates WHERE type = 'PRICE' ORDER BY 1"
     assert rag.sql(prices).rows() == [("2019", "2021-01-01"), ("2020", "2021-01-01"), ("2021", None)]
-
-
-def test_what_a_filter_hides_ends_nothing(rag):
-    question, before = "Who is managing director of Norrsken?", Filter(as_of="2024-12-31")
-    assert (
-        "|MANAGING_DIRECTOR_OF (2024-11-05, until 2025-07-01)|"
-        in rag.context("local", question, read_all_tokens=0).text
-    )
-    assert "|MANAGING_DIRECTOR_OF|" in rag.context("local", question, filter=before, read_all_tokens=0).text
 
 
 def test_the_day_of_creation_of_a_file_is_no_date_of_its_document(rag):

@@ -1,4 +1,4 @@
-"""`graphrag-assets sql`: one query, a pipe, DuckDB's shell."""
+"""`graphrag-assets sql`: one query, or a pipe."""
 
 import csv
 import io
@@ -10,8 +10,6 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 
-COUNT = "SELECT count(*) AS n FROM documents"
-
 
 @pytest.fixture
 def index(sample_index) -> Path:
@@ -22,11 +20,6 @@ def run(index: Path, *arguments: str, piped: str = "", status: int = 0):
     result = CliRunner(env={"COLUMNS": "100"}).invoke(main, ["sql", "--index", str(index), *arguments], input=piped)
     assert result.exit_code == status, result.output
     return result
-
-
-@pytest.mark.parametrize("comment", ["-- how many", "--how many"])
-def test_query_may_begin_with_a_comment(index, comment):
-    assert run(index, f"{comment}\n{COUNT}", "--format", "csv").stdout == "n\n20\n"
 
 
 def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):

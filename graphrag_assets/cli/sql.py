@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -28,14 +26,7 @@ _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _NUMERIC = frozenset({*_FRACTIONS, *_INTEGERS, *(f"u{kind}" for kind in _INTEGERS), "decimal", "bignum"})
 
 
-class _Queries(click.Command):
-    """Takes a query that begins with a comment, and so with two hyphens, for a query."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [f" {arg}" if arg.startswith("--") and "\n" in arg else arg for arg in args])
-
-
-@click.command(cls=_Queries)
+@click.command()
 @click.argument("query", required=False)
 @INDEX
 @click.option(
@@ -52,26 +43,14 @@ class _Queries(click.Command):
     help="A CSV, JSON or Parquet file to query as a table; may be repeated.",
 )
 def sql(query: str | None, path: Path | None, form: str | None, files: tuple[str, ...]) -> None:
-    """Run QUERY, or the queries from standard input, on the current publication, read-only.
-
-    Without a query, the duckdb command opens it where it is installed.
-    """
+    """Run QUERY, or the queries from standard input, on the current publication, read-only."""
     tables = dict(map(_read, files))
     reader = CurrentPublication(path).reader()
     if query is None and sys.stdin.isatty():
-        _start_shell(reader.path)
-        return
+        raise click.UsageError(f"Give a query, or open DuckDB's shell: duckdb -readonly {reader.path}")
     form = form or ("table" if sys.stdout.isatty() else "csv")
     for statement in _statements(sys.stdin.read() if query is None else query):
         print_texts(reader.texts(statement, tables, form == "json"), form)
-
-
-def _start_shell(path: Path) -> None:
-    if command := shutil.which("duckdb"):
-        sys.exit(subprocess.run([command, "-readonly", str(path)]).returncode)
-    raise StoreError(
-        f'Give a query (`sql "FROM entities"`), or install DuckDB\'s shell and open it: duckdb -readonly {path}'
-    )
 
 
 def _statements(text: str) -> list[str]:

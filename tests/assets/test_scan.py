@@ -1,5 +1,7 @@
 """An index is tied to one input folder, and reads again what this version reads otherwise."""
 
+import pytest
+
 from graphrag_assets.assets import index_batch as stage
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.scan import scan
@@ -11,6 +13,26 @@ def test_all_batches_are_read_again_when_the_reading_of_files_has_changed(projec
     index_batch(project.index, "text", project.index.models("text"), "run")
     assert scan(project.index).due == []
     monkeypatch.setattr(stage, "CORPUS_VERSION", stage.CORPUS_VERSION + 1)
+    assert scan(project.index).due == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("CHUNK_SIZE", "60"),
+        ("CHUNKING", "tokens"),
+        ("TOKENIZER", "cl100k_base"),
+        ("TEXT_COLUMN", "log"),
+        ("DATE_COLUMN", "day"),
+        ("METADATA_COLUMNS", "ship"),
+        ("TEXT_ENCODING", "cp850"),
+        ("CLAIMS", "off"),
+    ],
+)
+def test_a_setting_that_decides_the_rows_of_a_batch_makes_it_due(start_with, monkeypatch, setting, value):
+    project = start_with({"text/one.txt": "Cyrus Field met William Thomson in Valentia."})
+    assert scan(project.index).due == []
+    monkeypatch.setenv(f"GRAPHRAG_{setting}", value)
     assert scan(project.index).due == ["text"]
 
 

@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import duckdb
 import pytest
 
-from graphrag_assets.assets.publication import up_to_date
+from graphrag_assets.assets.knowledge_graph import knowledge_graph
+from graphrag_assets.assets.publication import publication, up_to_date
 from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.store.decisions import Decision, changing_decisions
 from graphrag_assets.store.index_files import current_number, point_to, publication_file
 from tests.cli import run_command
@@ -74,6 +77,15 @@ def another_revision(project, _):
 def test_what_makes_a_run_due(done, monkeypatch, change):
     change(done, monkeypatch)
     assert not is_up_to_date(done)
+
+
+def test_a_run_in_which_an_answer_failed_is_followed_by_another(done):
+    meter, index = UsageMeter(), done.index
+    meter.add("summarize", Usage(failures=1))
+    for run_id, meters in (("failed", (meter,)), ("again", ())):
+        knowledge_graph.update(index, run_id, replace(index.models(), meters=meters))
+        publication.update(index, run_id)
+        assert is_up_to_date(done) == (run_id == "again")
 
 
 @pytest.mark.extended

@@ -198,6 +198,16 @@ def test_an_observation_registers_batches_and_warns_of_an_edit_that_is_not_publi
     assert latest_check(at_rest).passed
 
 
+def test_a_deleted_batch_is_no_partition_after_the_run_that_removes_it(at_rest):
+    (at_rest.input / "b/text.txt").unlink()
+    (at_rest.input / "b").rmdir()
+    request = tick(at_rest)
+    assert asked(request) == ["b"]
+    at_rest.run("update_index", ops=request.run_config["ops"])
+    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
+    assert at_rest.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+
+
 def test_before_the_first_publication_batches_are_registered_and_no_check_is_reported(watched):
     sensor = defs().resolve_sensor_def("dead_runs_sensor")
     with dg.build_sensor_context(watched.instance, resources={"index": watched.index}) as context:

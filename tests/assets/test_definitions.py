@@ -17,6 +17,11 @@ def test_the_launchpad_takes_no_settings():
         dg.validate_run_config(job, {"resources": {"index": {"config": {"data": "other"}}}})
 
 
+def test_all_steps_that_write_the_index_share_a_pool():
+    repository = defs().get_repository_def()
+    assert {repository.assets_defs_by_key[dg.AssetKey(name)].op.pool for name in ASSETS} == {"index_writer"}
+
+
 def test_every_asset_has_words_of_its_own_and_so_has_every_column():
     graph = defs().resolve_asset_graph()
     for name in (*ASSETS, "source_files"):

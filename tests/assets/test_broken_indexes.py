@@ -120,9 +120,8 @@ def copy(sample_index, project) -> Project:
     return project
 
 
-def test_there_is_a_broken_index_for_every_check_and_a_whole_one_fails_none(copy):
-    found = zip(CHECKS, offending_rows(CHECKS, copy.index), strict=True)
-    assert [check.name for check, rows in found if rows.height] == ["publication_is_up_to_date"]
+def test_there_is_a_broken_index_for_every_check_and_a_whole_one_may_be_published(copy):
+    assert failed_blocking_checks(copy.index) == []
     assert {name: broken.blocking for name, broken in BREAKS.items()} == {c.name: c.blocking for c in CHECKS}
 
 

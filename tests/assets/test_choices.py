@@ -48,6 +48,14 @@ def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):
     assert "planted" not in str(refused.value)
 
 
+def test_parameters_of_a_use_replace_the_shared_ones():
+    parameters = {"temperature": 0, "seed": 1, "query": {"temperature": 0.7}, "embedding": {"dimensions": 8}}
+    settings = Settings.load(model_parameters=parameters)
+    assert settings.parameters_of("extraction") == {"temperature": 0, "seed": 1}
+    assert settings.parameters_of("query") == {"temperature": 0.7, "seed": 1}
+    assert settings.parameters_of("embedding") == {"dimensions": 8}
+
+
 def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_model(project, monkeypatch):
     from graphrag_assets.llm.backend import chat_model
 

@@ -40,12 +40,7 @@ class Reference:
 
     def __str__(self) -> str:
         """As in the text of an answer: `Sources (12.3)`."""
-        return f"{self.table} ({self.place})"
-
-    @property
-    def place(self) -> str:
-        """The number, with that of the sentence."""
-        return ".".join(map(str, (self.number, *self.sentences)))
+        return f"{self.table} ({'.'.join(map(str, (self.number, *self.sentences)))})"
 
     def is_in(self, citable: Given) -> bool:
         """Whether the row, and its sentence, can be cited."""

@@ -49,16 +49,14 @@ def _outermost(question: Question, keys: Iterable[str]) -> set[str]:
 
 
 def _names_in(reader: Reader, question: Question, scope: Scope) -> Names:
-    """Return the names in the question; looked up once, then kept with the question."""
-    if (reader.path, scope) not in question.names:
-        question.names[reader.path, scope] = _names(reader, list(question.title_keys), scope)
-    names: Names = question.names[reader.path, scope]
-    return names
+    """Return the names in the question; looked up once, then kept with the question.
 
-
-def _names(reader: Reader, keys: Sequence[str], scope: Scope) -> Names:
-    """Return the keys that are names; in a scope, only names in its text, and aliases of entities wholly in it."""
-    key_of = {number_of(key): key for key in keys}
+    In a scope, only names in its text, and aliases of entities wholly in it.
+    """
+    if stored := question.names.get((reader.path, scope)):
+        names: Names = stored
+        return names
+    key_of = {number_of(key): key for key in question.title_keys}
     rows = reader.rows(
         f"""
         WITH written AS (SELECT unnest($names::UBIGINT[]) AS name),
@@ -85,10 +83,11 @@ def _names(reader: Reader, keys: Sequence[str], scope: Scope) -> Names:
               AND {scope.allows("text_unit", "text_unit_number")} AND {scope.allows("entity", "entity_number")}
             ORDER BY entity_number, title_key
             """,
-            {"keys": keys},
+            {"keys": list(question.title_keys)},
         ).rows()
     things = [(key_of[written], number, rarity) for written, number, rarity in rows if rarity is not None]
-    return Names(list(dict.fromkeys(entities)), things)
+    names = question.names[reader.path, scope] = Names(list(dict.fromkeys(entities)), things)
+    return names
 
 
 def entities_for(

@@ -62,7 +62,7 @@ class LocalOptions(Options):
     def _shares_fit(self) -> Self:
         if self.text_unit_prop + self.community_prop > 1 + 1e-9:  # sums of floats may exceed 1 a little
             raise QueryError(
-                f"The search option text_unit_prop is {self.text_unit_prop}, community_prop is "
+                f"The option text_unit_prop is {self.text_unit_prop}, community_prop is "
                 f"{self.community_prop}: both are shares of one whole; their sum must be at most 1."
             )
         return self

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
-from typing import Annotated, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
 
 from pydantic import (
     BeforeValidator,
@@ -97,8 +97,6 @@ class Options:
         QueryError: a value is not allowed, or there is no option of that name.
     """
 
-    noun: ClassVar[str] = "search option"
-
     @model_validator(mode="wrap")
     @classmethod
     def _explain_errors(cls, arguments: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
@@ -115,8 +113,8 @@ def _sentence(kind: type[Options], error: ValidationError, values: Mapping[str, 
     if first["type"] == "unexpected_keyword_argument":
         return _unknown_option(kind, name)
     if first["type"] == "unexpected_positional_argument":
-        return f"A {kind.noun} is given by its name, such as {fields(kind)[0].name}=…."
-    return f"The {kind.noun} {name} is {values.get(name)!r}. {first['msg'].removeprefix('Value error, ')}."
+        return f"An option is given by its name, such as {fields(kind)[0].name}=…."
+    return f"The option {name} is {values.get(name)!r}. {first['msg'].removeprefix('Value error, ')}."
 
 
 def _unknown_option(kind: type[Options], name: str) -> str:
@@ -124,11 +122,11 @@ def _unknown_option(kind: type[Options], name: str) -> str:
     for field in fields(kind):
         if isinstance(field.default, Options) and hasattr(field.default, name):
             within = f"{field.name}={type(field.default).__name__}({name}=…)"
-            return f"The {kind.noun} {name} is one of {field.name}: {within}."
+            return f"The option {name} is one of {field.name}: {within}."
     names = sorted(field.name for field in fields(kind))
     if near := difflib.get_close_matches(name, names, 3):
-        return f"Unknown search option {name}: did you mean {' or '.join(near)}?"
-    return f"Unknown search option {name}. The options are: {', '.join(names)}."
+        return f"Unknown option {name}: did you mean {' or '.join(near)}?"
+    return f"Unknown option {name}. The options are: {', '.join(names)}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +144,6 @@ class Filter(Options):
             date are excluded.
         since: the earliest date of documents, included; likewise, the first day.
     """
-
-    noun: ClassVar[str] = "filter"
 
     batches: OptionalTexts = None
     documents: OptionalTexts = None
@@ -196,8 +192,6 @@ class QuestionOptions(Filter):
         timeout: seconds after which the search ends with a QueryError that says what was done.
         callbacks: functions to call during the search; see `Callbacks`.
     """
-
-    noun: ClassVar[str] = "search option"
 
     history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
     conversation_history_max_turns: Count = 5

@@ -99,12 +99,8 @@ async def retrieve(ask: Ask[RetrieveOptions]) -> pl.DataFrame:
     options = ask.options
     if options.method != "words":
         await ask.embed(ask.question)
-
-    def passages() -> pl.DataFrame:
-        ranked = rank_passages(ask.reader, ask.question, options.k, ask.scope, options.method)
-        return passage_frame(ask.reader, ranked, ask.scope)
-
-    return await ask.in_thread(passages)
+    ranked = await ask.in_thread(rank_passages, ask.reader, ask.question, options.k, ask.scope, options.method)
+    return await ask.in_thread(passage_frame, ask.reader, ranked, ask.scope)
 
 
 @dataclasses.dataclass(frozen=True)

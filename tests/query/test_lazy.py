@@ -148,15 +148,6 @@ def test_nine_of_ten_relevant_text_units_are_found_with_a_budget_of_100(planted,
     assert answer.usage["test"].calls == by_task["task RelevantUnits"]
 
 
-@pytest.mark.extended
-def test_without_a_model_the_embedded_default_tests(planted):
-    answer = GraphRAG(planted.index).lazy(QUESTION, budget=60)
-    assert planted.found_by(answer.tests) == planted.said
-    assert answer.total_usage.calls == 0
-    assert ABOUT in answer.answer
-    assert all(ABOUT in citation.quote for citation in answer.citations)
-
-
 @pytest.fixture
 def commanded(server: OpenAIServer) -> OpenAIServer:
     """A model that finds the second sentence of the text unit about Hudson relevant, and cites it."""

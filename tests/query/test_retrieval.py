@@ -5,9 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
-import polars as pl
 import pytest
 
 from graphrag_assets.errors import QueryError
@@ -17,11 +15,9 @@ from graphrag_assets.query.options import Filter
 from graphrag_assets.query.question import Question
 from graphrag_assets.query.retrieval import Scores, fuse, vector_scores, word_scores
 from graphrag_assets.query.scope import EVERYTHING, scope_of
-from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.publication_writer import create_tables
 from graphrag_assets.text.languages import stem, stop_words
-from tests.search_tables import search_tables_of
+from tests.query.small_index import write_publication
 from tests.word_vectors import embed, embedded_question
 
 from .conftest import (
@@ -87,14 +83,8 @@ LANGUAGES = {
 
 
 def test_words_are_found_in_every_script(tmp_path: Path) -> None:
-    path = tmp_path / "graphrag.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        create_tables(connection, 4)
-        rows = pl.DataFrame(
-            {"human_readable_id": range(len(LANGUAGES)), "text": [row[0] for row in LANGUAGES.values()]}
-        )
-        execute_with(connection, "INSERT INTO text_units BY NAME FROM rows", rows=rows)
-        search_tables_of(connection)
+    units = [{"id": f"t{n}", "document_id": "d", "text": text} for n, (text, _, _) in enumerate(LANGUAGES.values())]
+    path = write_publication(tmp_path, [{"id": "d", "title": ""}], units, [("t0", "Nobody", "", "")])
     reader = CurrentPublication(path).reader()
     for place, (language, (_, present, absent)) in enumerate(LANGUAGES.items()):
         assert ranked_by(word_scores, reader, "text_unit", Question(present), 10)[0] == place, language

@@ -1,6 +1,5 @@
 """Searches by a model over HTTP: requests, failed calls, recorded usage."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -255,9 +254,3 @@ def test_ask_falls_back_to_the_rules(modeled: GraphRAG, server, said: Any) -> No
     assert answer.choice is not None
     assert answer.choice.chosen_by == "rules"
     assert "the model" in answer.choice.reason
-
-
-def test_questions_are_suggested_by_the_model(modeled: GraphRAG, server) -> None:
-    assert modeled.questions([QUESTION], count=3) == ["What became of her?"]
-    assert f"Asked so far:\n- {QUESTION}" in user_message(server.chats[-1].body)
-    assert asyncio.run(modeled.aquestions()) == ["What became of her?"]

@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError, StoreError
-from graphrag_assets.query import METHODS, GraphRAG, answer_to_markdown
+from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.methods import SEARCH_METHODS
 from graphrag_assets.store.schema import PUBLISHED
 
@@ -41,27 +41,6 @@ def test_every_method_answers_with_a_citation_found_in_a_document(rag: GraphRAG,
     assert (answer.method, answer.publication) == (method, 1)
     assert answer.usage["build_context"].seconds > 0
     assert {usage.calls for usage in answer.usage.values()} == {0}
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_reports_missing_information(rag: GraphRAG, method: str) -> None:
-    answer = rag.search(method, "What is the capital of Mongolia?")
-    assert answer.answer.partition("\n\n")[0] == NO_ANSWER  # planned search names the step after it
-    assert answer.citations == []
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_same_question_has_the_same_answer(index_file: Path, method: str) -> None:
-    one, other = (GraphRAG(index_file).search(method, "What did the Great Eastern do?") for _ in range(2))
-    assert (one.answer, one.citations, one.actions) == (other.answer, other.citations, other.actions)
-    assert all(one.context[name].equals(other.context[name]) for name in one.context)
-
-
-def test_answer_as_markdown_quotes_its_citations(rag: GraphRAG) -> None:
-    markdown = answer_to_markdown(rag.basic("Who commanded the Niagara?"))
-    assert markdown.startswith("## Who commanded the Niagara?\n\nCaptain")
-    assert f"  > {HUDSON}" in markdown
-    assert "answered by embedded/extractive" in markdown
 
 
 def test_a_quote_can_be_shown_with_its_surroundings(rag: GraphRAG) -> None:

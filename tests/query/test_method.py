@@ -1,7 +1,6 @@
 """Signatures and documentation of `rag.local` and its siblings, wrong names; how results show themselves."""
 
 import inspect
-import json
 import pydoc
 from collections.abc import Coroutine
 from dataclasses import fields
@@ -62,11 +61,3 @@ def test_a_wrong_option_gets_the_nearest_name(rag: GraphRAG) -> None:
             ask(QUESTION, top_k_entitys=3)
     with pytest.raises(InvalidOption, match="given by its name"):
         rag.local(QUESTION, 3)  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("name", ["local", "drift", "ask"])
-def test_an_answer_is_plain_data(rag: GraphRAG, name: str) -> None:
-    answer = getattr(rag, name)(QUESTION, history=[("user", "What was the Niagara?")])
-    plain = json.loads(json.dumps(answer.to_dict()))
-    assert plain["answer"] == answer.answer
-    assert plain["citations"][0]["quote"] == answer.citations[0].quote

@@ -78,6 +78,7 @@ def test_rows_beyond_the_hundredth_keep_their_order_and_change_none_before_them(
     assert list(whole)[:100] == list(first) == list(range(100))
     assert {n: whole[n] for n in first} == first
     assert list(whole)[100:] == list(range(100, 150))
+    assert (whole[98], whole[99]) == (pytest.approx((1 + 0.7) / 99), 0)
 
 
 def test_the_command_shows_passages_with_their_ranks(planted):

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.retrieval import NamedSources
 from tests.conftest import index_once
 
 MONTHS = ["January", "February", "March", "April", "May", "June"]
@@ -49,16 +48,3 @@ def test_a_document_in_a_question_comes_first(rag: GraphRAG, method: str) -> Non
 def test_a_version_in_a_question_comes_first(rag: GraphRAG) -> None:
     found = rag.retrieve("What was changed in the export of tables in version 2.2.0?", k=3)
     assert "quotes every field" in found["text"][0]
-
-
-@pytest.mark.parametrize(
-    ("question", "named"),
-    [
-        ("Who was Cyrus Field?", NamedSources()),
-        ("How many miles are 2.5 knots?", NamedSources()),
-        ("What is new in v2.3?", NamedSources([], ["2.3"], [])),
-        ('What does "The Memoir" say?', NamedSources([], [], ["the memoir"])),
-    ],
-)
-def test_what_a_question_names(question: str, named: NamedSources) -> None:
-    assert NamedSources.of(question) == named

@@ -180,14 +180,16 @@ _CITED = {
         SELECT human_readable_id AS number, id, NULL AS title, human_readable_id AS text_unit, NULL AS quote, 0 AS place
         FROM text_units WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Entities": """
-        SELECT human_readable_id AS number, id, title, text_unit, NULL AS quote,
+        SELECT human_readable_id AS number, id, text_unit, NULL AS quote,
+               (SELECT s.title FROM {entities} s WHERE s.human_readable_id = number) AS title,
                row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
-        FROM {entities} LEFT JOIN search.entity_text_units ON entity = human_readable_id
+        FROM entities LEFT JOIN search.entity_text_units ON entity = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Relationships": """
-        SELECT human_readable_id AS number, id, source || ' – ' || target AS title, text_unit, NULL AS quote,
+        SELECT human_readable_id AS number, id, text_unit, NULL AS quote,
+               (SELECT source || ' – ' || target FROM {relationships} WHERE human_readable_id = number) AS title,
                row_number() OVER (PARTITION BY relationship ORDER BY text_unit) AS place
-        FROM {relationships} LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
+        FROM relationships LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Claims": """
         SELECT human_readable_id AS number, id, description AS title, text_unit_number AS text_unit,

@@ -314,3 +314,22 @@ def test_a_relationship_is_allowed_if_an_allowed_text_gives_it_the_type(
     scope = scope_of(whole, Filter(**limits, relationship_types=types))
     found = relationships_around(whole, numbers(whole, "entities", scope), 100, scope=scope)
     assert found["type"].to_list() == shown
+
+
+def test_a_relationship_that_another_text_ends_comes_last_but_where_that_text_is_hidden(tmp_path: Path) -> None:
+    documents = [
+        {"id": name, "title": name, "source": name, "batch": "b", "document_date": date(year, 1, 1)}
+        for name, year in (("old", 1858), ("new", 1866))
+    ]
+    units = [{"id": d["id"], "document_id": d["id"], "batch": "b", "text": "She was commanded."} for d in documents]
+    named = [("old", "Niagara", "SHIP", ""), ("old", "Hudson", "PERSON", ""), ("new", "Gooch", "PERSON", "")]
+    commanded = [("old", "Hudson", "Niagara", "He did.", 9.0, "COMMANDED")]
+    commanded += [("new", "Gooch", "Niagara", "He does.", 1.0, "COMMANDED")]
+    reader = CurrentPublication(write_publication(tmp_path, documents, units, named, commanded)).reader()
+    columns = ["source", "over", "predicates"]
+    assert relationships_around(reader, [0], 9).select(columns).rows() == [
+        ("Gooch", False, "COMMANDED"),
+        ("Hudson", True, "COMMANDED (1858-01-01, until 1866-01-01)"),
+    ]
+    before = scope_of(reader, Filter(as_of="1858"))
+    assert relationships_around(reader, [0], 9, before).select(columns).rows() == [("Hudson", False, "COMMANDED")]

@@ -8,7 +8,6 @@ import pytest
 from graphrag_assets.pipeline.community_reports import TABLES, references_in
 from graphrag_assets.query.citations import references
 from graphrag_assets.text.references import Checked, without_references
-from tests.comparison import resolved
 
 WRITTEN = {
     "[Data: Entities (5, 7, +more)]": [("Entities", 5), ("Entities", 7)],
@@ -44,14 +43,6 @@ def test_what_a_report_cites_and_cannot_be_read_is_a_reference_that_leads_nowher
         ("r", "entities", 5, False),
         ("r", "entities", 999, True),
     ]
-    numbers = pl.DataFrame(
-        [("entities", "e5", 5), ("entities", "e999", 999)],
-        ["table_name", "id", "human_readable_id"],
-        orient="row",
-    )
-    found = resolved(references_in(pl.DataFrame({"id": ["r"], "full_content": [content]})), numbers)
-    assert dict(found.select("human_readable_id", "cited_id").drop_nulls().iter_rows()) == {5: "e5"}
-    assert found.height == 4
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""Sentences: where they end, and that they cover the text."""
+"""Sentences: where they end, and that they cover the text; languages of texts, and stems."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.text.languages import UNKNOWN, language_of, stem
 from graphrag_assets.text.words import sentences
 
 
@@ -24,11 +25,6 @@ def test_sentences_adjoin_and_cover_the_text(text: str) -> None:
 @given(st.text(alphabet="aB. #|-\n\t", max_size=200))
 def test_white_space_belongs_to_the_sentence_before(text: str) -> None:
     assert not any(s[0].isspace() for s in split(text)[1:])
-
-
-def test_abbreviations_and_wrapped_lines_do_not_end_a_sentence() -> None:
-    text = "Mr. Field met Dr. Thomson\nin London. They sailed."
-    assert split(text) == ["Mr. Field met Dr. Thomson\nin London. ", "They sailed."]
 
 
 @pytest.mark.parametrize(
@@ -52,22 +48,59 @@ def test_a_blank_line_ends_a_sentence_and_a_paragraph() -> None:
     assert paragraph_ends(text) == ["STAVE ONE", "No doubt."]
 
 
-def test_list_items_are_sentences() -> None:
-    text = "Ships:\n- Niagara\n  * Agamemnon\n2. Great Eastern. She was big.\n"
-    expected = ["Ships:\n", "- Niagara\n  ", "* Agamemnon\n", "2. Great Eastern. ", "She was big.\n"]
-    assert split(text) == expected
-
-
-def test_a_table_row_is_one_sentence() -> None:
-    text = "| a. | B |\n|---|---|\n| c? D | e |\n\nAfter."
-    assert split(text) == ["| a. | B |\n", "|---|---|\n", "| c? D | e |\n\n", "After."]
-
-
-def test_chinese_sentences_end_at_the_ideographic_full_stop() -> None:
-    assert split("电缆断了。船回来了！") == ["电缆断了。", "船回来了！"]
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["Ships:\n", "- Niagara\n  ", "* Agamemnon\n", "2. Great Eastern. ", "She was big.\n"],
+        ["| a. | B |\n", "|---|---|\n", "| c? D | e |\n\n", "After."],
+        ["电缆断了。", "船回来了！"],
+        ["Mr. Field met Dr. Thomson\nin London. ", "They sailed."],
+    ],
+)
+def test_list_items_rows_of_tables_and_chinese_sentences_are_sentences(expected: list[str]) -> None:
+    assert split("".join(expected)) == expected
 
 
 def test_an_edit_leaves_sentences_in_distant_paragraphs_as_they_are() -> None:
     paragraphs = [f"He said 'this is number {i}'. It was true, wasn't it? Yes!\n\n" for i in range(2000)]
     edited = ["Another opening, of a different length altogether.\n\n", *paragraphs[1:]]
     assert split("".join(edited))[1:] == split("".join(paragraphs))[3:]
+
+
+TEXTS = {
+    "en": "Customers complained about late deliveries. The company promised refunds.",
+    "de": "Die Kunden beschwerten sich über verspätete Lieferungen. Die Firma versprach Erstattungen.",
+    "fr": "Les clients se sont plaints de livraisons tardives. L'entreprise a promis des remboursements.",
+    "es": "Los clientes se quejaron de entregas tardías. La empresa prometió reembolsos.",
+    "ru": "Клиенты жаловались на задержки доставки. Компания обещала вернуть деньги.",
+    "pl": "Klienci skarżyli się na opóźnione dostawy. Firma obiecała zwrot pieniędzy.",
+    "zh": "客户抱怨送货延迟。公司承诺退款。",
+    "th": "เรือออกจากท่าเรือตอนรุ่งสาง",
+}
+
+
+@pytest.mark.parametrize(("language", "text"), TEXTS.items())
+def test_language_of_two_sentences(language: str, text: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "1866", "?!", "ok", "Cyrus Field", "\ud800", "x = 1"])
+def test_too_little_text_has_no_language(text: str) -> None:
+    assert language_of(text) == UNKNOWN
+
+
+def test_language_is_detected_from_the_beginning_of_a_long_text() -> None:
+    assert language_of("\n" * 5_000 + TEXTS["de"] * 20 + TEXTS["en"] * 1_000) == "de"
+
+
+@pytest.mark.parametrize(
+    ("word", "language", "expected"),
+    [
+        ("lieferungen", "de", "liefer"),
+        ("обещала", "ru", "обеща"),
+        ("customers", UNKNOWN, "customers"),
+        ("定海", "zh", "定海"),
+    ],
+)
+def test_stem(word: str, language: str, expected: str) -> None:
+    assert stem(word, language) == expected

@@ -50,7 +50,7 @@ from graphrag_assets.store.batches import (
 from graphrag_assets.store.index_database import Changes
 from graphrag_assets.store.input_files import SourceFile
 
-CORPUS_VERSION = 9
+CORPUS_VERSION = 10
 """Incremented when the same files give other documents or text units: all batches are read again."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -235,8 +235,8 @@ def read_batch(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the documents of a batch, its text units and its errors, see `read_corpus`."""
     load, chunk = load_options(settings), chunk_options(settings)
-    with conversion_process(ConversionLimits()) as convert:
-        return read_corpus(batch, files, load, chunk, convert, settings.metadata_column_list)
+    convert = conversion_process(ConversionLimits())
+    return read_corpus(batch, files, load, chunk, convert, settings.metadata_column_list)
 
 
 def stored_facts(index: Index, batch: str, sources: Sequence[str], models: IndexingModels) -> KnownFacts:

@@ -24,7 +24,7 @@ from graphrag_assets.pipeline.unit_contexts import (
     metadata_texts,
     with_contexts,
 )
-from graphrag_assets.reading.kinds import Converter
+from graphrag_assets.reading.read_records import Converter
 from graphrag_assets.reading.source_records import LoadOptions
 from graphrag_assets.store import schema
 from graphrag_assets.store.schema import polars_schema

@@ -18,7 +18,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.report_contexts import evidence, fitted_contexts, local_rows, source_lines, source_rows
 from graphrag_assets.store import schema
 from graphrag_assets.store.schema import polars_schema
-from graphrag_assets.text.references import BLOCK, MARK, Checked, Given, rows_cited_in, unread_in
+from graphrag_assets.text.references import BLOCK, MARK, Checked, Given, places_cited_in, unread_in
 from graphrag_assets.text.words import count_tokens
 
 TABLES = {
@@ -72,7 +72,7 @@ def _citable(material: ReportMaterial) -> Given:
 
 
 def _rows_in(text: str) -> list[tuple[str, int]]:
-    return [row for block in BLOCK.finditer(text) for row in rows_cited_in(block["rows"])]
+    return [(table, number) for block in BLOCK.finditer(text) for table, number, _ in places_cited_in(block["rows"])]
 
 
 def references_in(reports: pl.DataFrame) -> pl.DataFrame:
@@ -86,7 +86,7 @@ def references_in(reports: pl.DataFrame) -> pl.DataFrame:
     for report_id, content in reports.select("id", "full_content").iter_rows():
         for pattern in (BLOCK, MARK):
             for block in pattern.finditer(content or ""):
-                for table, number in rows_cited_in(block["rows"]):
+                for table, number, _ in places_cited_in(block["rows"]):
                     is_row = table in TABLES and number <= _LARGEST
                     stored = number if number <= _LARGEST else None
                     cited[report_id, TABLES.get(table, table), stored, pattern is MARK or not is_row] = None

@@ -1,5 +1,6 @@
 """Files of a batch to the rows of `documents`, and of `index_errors` for what could not become a document."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,13 +15,7 @@ from graphrag_assets.pipeline.own_facts import is_facts, reading_options, with_f
 from graphrag_assets.reading.chats import SLACK_LISTS, SLACK_USERS, slack_names
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.document_dates import date_of, in_head, in_name
-from graphrag_assets.reading.kinds import (
-    Converter,
-    format_of,
-    is_plain_text,
-    read_records,
-    refused_kind,
-)
+from graphrag_assets.reading.read_records import Converter, read_records, refusal
 from graphrag_assets.reading.source_records import LoadOptions, Problem, Record, clean, shortened, too_long
 from graphrag_assets.reading.tables import parse_json
 from graphrag_assets.store import schema
@@ -94,6 +89,8 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                 errors.append((batch, source, item.row_number, "load", *_SECOND_OF_AN_ID))
                 continue
             ids.add(document_id)
+            metadata = json.dumps(item.metadata, sort_keys=True, ensure_ascii=False, allow_nan=False)
+            raw_data = metadata if item.metadata else None
             documents.append(
                 {
                     "id": document_id,
@@ -104,8 +101,8 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "text": item.text,
                     "creation_date": created,
                     "document_date": stated or in_name(source) or (None if item.row_number else in_head(item.text)),
-                    "raw_data": item.raw_data,
-                    "content_hash": stable_id("content", title, item.text, item.raw_data),
+                    "raw_data": raw_data,
+                    "content_hash": stable_id("content", title, item.text, raw_data),
                     "format": item.format,
                     "encoding": item.encoding,
                     "text_column": item.text_column,
@@ -140,12 +137,8 @@ def _read(
     if file.refused:
         yield _unread(file.refused)
         return
-    if kind := refused_kind(file.path):
-        yield kind
-        return
-    file_format = format_of(file.path)
-    if (file_format is None or is_plain_text(file_format)) and file.size > options.max_document_bytes:
-        yield too_long(file.size, options.max_document_bytes)  # without reading it
+    if problem := refusal(file.path, file.size, options):
+        yield problem
         return
     try:
         data = file.read()

@@ -57,14 +57,14 @@ def reading_options(options: LoadOptions) -> LoadOptions:
 
 
 def with_facts(items: Iterable[Record | Problem], options: LoadOptions) -> Iterator[Record | Problem]:
-    """Yield the rows of a file of facts with their fact in `raw_data`; those without, or with a wrong value, are
+    """Yield the rows of a file of facts with their fact in the metadata; those without, or with a wrong value, are
     problems.
     """
     for item in items:
         if isinstance(item, Problem):
             yield item
             continue
-        row = json.loads(item.raw_data or "{}")
+        row = dict(item.metadata)
         if item.key:
             row[options.id_column] = item.key
         try:
@@ -76,8 +76,7 @@ def with_facts(items: Iterable[Record | Problem], options: LoadOptions) -> Itera
             hint = "Fill in the column title, or source and target; rename the columns that have them to that."
             yield Problem("the row states no fact", hint, item.row_number)
         else:
-            data = json.dumps({**row, _FACT: fact}, sort_keys=True, ensure_ascii=False)
-            yield replace(item, raw_data=data, format=FORMAT)
+            yield replace(item, metadata={**row, _FACT: fact}, format=FORMAT)
 
 
 def _fact_of(row: Mapping[str, Any]) -> dict[str, Any] | None:

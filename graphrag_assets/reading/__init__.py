@@ -1,4 +1,4 @@
-"""From the bytes of a file to its documents: `kinds` tells what a file is, `worker` has the reader of each format.
+"""From the bytes of a file to its documents: `formats` tells what a file is and which function reads it.
 
 Text and tables are read where they are asked for. Office documents, PDF, web pages, mails and other formats that a
 library parses are read in a process of their own with limits on time and memory (`process`, `worker`). Most of them

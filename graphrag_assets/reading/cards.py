@@ -6,7 +6,7 @@ from quopri import decodestring
 from typing import NamedTuple
 
 from graphrag_assets.reading.decoding import decode
-from graphrag_assets.reading.source_records import Place, Problem, Record, metadata_json
+from graphrag_assets.reading.source_records import Place, Problem, Record, filled
 
 _BEGIN = re.compile(r"^BEGIN:(VEVENT|VTODO|VJOURNAL|VCARD)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;[^:;\"]*(?:\"[^\"]*\"[^:;\"]*)*)*):(.*)")
@@ -30,9 +30,8 @@ class _Property(NamedTuple):
     value: str
 
 
-def read_cards(data: bytes) -> Iterator[Record | Problem]:
+def read_cards(text: str) -> Iterator[Record | Problem]:
     """Yield the document of each event, task or person of a file; pictures and keys are left out."""
-    text = decode(data).text.replace("\r\n", "\n").replace("\r", "\n")
     text = re.sub(r"=\n(?=[^\n]*=[0-9A-F]{2})", "", text)  # lines of quoted-printable text, of vCard 2.1
     parts = _BEGIN.split(re.sub(r"\n[ \t]", "", text))
     kinds_and_bodies = [*zip(parts[1::2], parts[2::2], strict=True)]
@@ -74,8 +73,8 @@ def _record(properties: list[_Property], number: int | None) -> Record | Problem
     date = "-".join(start.group(1, 2, 3)) if start else None
     places = (Place(0, "time", _time(start)),) if start else ()
     people = [one.value for one in properties if one.name in ("ATTENDEE", "ORGANIZER")]
-    raw_data = metadata_json({"people": people, "place": values.get("LOCATION"), "uid": values.get("UID")})
-    return Record(text, title, number, values.get("UID"), raw_data, date=date, places=places)
+    metadata = filled({"people": people, "place": values.get("LOCATION"), "uid": values.get("UID")})
+    return Record(text, title, number, values.get("UID"), metadata, date=date, places=places)
 
 
 def _time(stamp: re.Match[str]) -> str:

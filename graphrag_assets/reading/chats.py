@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
-from graphrag_assets.reading.source_records import Place, Record, metadata_json
+from graphrag_assets.reading.source_records import Place, Record, filled
 
 _FIELDS = {
     "messages": "messages value chat_messages MessageList conversation conversations transcript mapping",
@@ -26,6 +26,7 @@ _FIELDS = {
 _ROLES = ("system", "user", "assistant", "human", "gpt", "tool", "ai", "bot")
 _NOTICE = re.compile(r"(?:channel|group)_(?:join|leave|archive|unarchive|name|topic|purpose)|systemEventMessage")
 """Messages of Slack and Teams that say who has come and gone."""
+_INLINE = re.compile(r"</?(?:a|at|b|code|em|font|i|s|span|strong|sub|sup|u)(?:\s[^>\n]*)?>", re.IGNORECASE)
 _SLACK_LINK = re.compile(r"<(?:(https?:|mailto:)|([@#])|!)([^|>]+)(?:\|([^>]+))?>")
 SLACK_USERS = "users.json"
 SLACK_LISTS = frozenset((
@@ -63,13 +64,17 @@ def whatsapp_record(text: str) -> Record | None:
 
 
 def _iso(stamp: re.Match[str], order: tuple[int, ...]) -> str:
-    """Return a time in ISO 8601 if the order of day and month is certain, else as it is written."""
+    """Return a time in ISO 8601 if the order of day and month is certain, else as it is written; "" if impossible."""
     half = re.sub(r"[\W_]", "", (stamp[6] or stamp[10] or "").casefold())
     if not order or half not in ("", *_MORNING, *_AFTERNOON):
         return stamp["stamp"]
     year, month, day = (int(stamp[group]) for group in order)
     hour = int(stamp[7]) % 12 + 12 * (half in _AFTERNOON) if half else int(stamp[7])
-    return f"{year + 2000 * (year < 100)}-{month:02}-{day:02} {hour:02}:{stamp[8]}:{stamp[9] or '00'}"
+    try:
+        time = datetime(year + 2000 * (year < 100), month, day, hour, int(stamp[8]), int(stamp[9] or 0))
+    except ValueError:
+        return ""
+    return time.isoformat(" ")
 
 
 def slack_names(value: Any) -> dict[str, str] | None:
@@ -148,7 +153,8 @@ def _person(value: Any, names: Mapping[str, str] | None = None) -> str:
 
 def _text(value: Any, names: Mapping[str, str]) -> str:
     if isinstance(value, Mapping):  # Teams: {"contentType": "html", "content": …}; ChatGPT: parts
-        value = re.sub(r"<[^>\n]+>", " ", str(value.get("content") or value.get("body") or "")) or value.get("parts")
+        html = _INLINE.sub("", str(value.get("content") or value.get("body") or ""))
+        value = re.sub(r"<[^>\n]+>", " ", html) or value.get("parts")
     if isinstance(value, list):  # parts, as of chat models and of Telegram
         parts = (one.get("text") if isinstance(one, Mapping) else one for one in value)
         value = "".join(part for part in parts if isinstance(part, str))
@@ -175,5 +181,5 @@ def _record(messages: list[_Message], title: str | None = None) -> Record:
         places += [Place(len(text), "time", time)] if time else []
         text += f"{speaker}: {words}"
     speakers = list(dict.fromkeys(speaker for speaker, _, _ in messages))
-    raw_data = metadata_json({"speakers": speakers})
-    return Record(text, title, date=places[0].value[:10] if places else None, raw_data=raw_data, places=tuple(places))
+    metadata = filled({"speakers": speakers})
+    return Record(text, title, date=places[0].value[:10] if places else None, metadata=metadata, places=tuple(places))

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from charset_normalizer import from_bytes
 
+from graphrag_assets.contracts.records import ENCODING
+from graphrag_assets.reading.source_records import Problem
 from graphrag_assets.text.languages import language_of
 
 _BOMS = (
@@ -46,19 +48,19 @@ _SOUND_PER_BAD = 3
 
 
 class UnreadableError(Exception):
-    """The file as a whole cannot be read. `error` and `hint` are for index_errors."""
+    """The file as a whole cannot be read."""
 
     def __init__(self, error: str, hint: str) -> None:
         super().__init__(error)
-        self.error, self.hint = error, hint
+        self.problem = Problem(error, hint)
 
 
 class Decoded(NamedTuple):
-    """A file's text and Python's name of the encoding; `doubt`: what may be wrong with it and the remedy."""
+    """A file's text and Python's name of the encoding; `doubt`: what may be wrong with it."""
 
     text: str
     encoding: str
-    doubt: tuple[str, str] | None = None
+    doubt: Problem | None = None
 
 
 def decode(data: bytes, otherwise: str = "") -> Decoded:
@@ -110,7 +112,8 @@ def _utf8_with_errors(data: bytes) -> Decoded | None:
     place = text.index("\N{REPLACEMENT CHARACTER}")
     line = text.count("\n", 0, place) + 1
     error = f"{bad} byte{'s' if bad > 1 else ''} not valid UTF-8, the first in line {line}: shown as U+FFFD"
-    return Decoded(text, "utf-8", (error, "Save the file as UTF-8, or set GRAPHRAG_TEXT_ENCODING to its encoding."))
+    hint = "Save the file as UTF-8, or set GRAPHRAG_TEXT_ENCODING to its encoding."
+    return Decoded(text, "utf-8", Problem(error, hint, stage=ENCODING))
 
 
 def _detected(data: bytes) -> Decoded:
@@ -146,7 +149,8 @@ def _detected(data: bytes) -> Decoded:
     doubt = None
     if rivals:
         error = f"its encoding is not certain: read as {best}, which {rivals[0]} fits as well"
-        doubt = (error, "Check the text in the index; if it is wrong, save the file as UTF-8.")
+        hint = "Check the text in the index; if it is wrong, save the file as UTF-8."
+        doubt = Problem(error, hint, stage=ENCODING)
     return Decoded(texts[best], best, doubt)
 
 

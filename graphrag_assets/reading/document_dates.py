@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from graphrag_assets.text.iso_dates import iso_date
+from graphrag_assets.text.iso_dates import first_day, iso_date
 
 FIELDS = (
     *("document_date", "date", "published", "publisheddate", "publishedat", "pubdate", "issued", "sent", "created"),
@@ -41,9 +41,8 @@ def date_of(stated: str | None) -> date | None:
     """
     text = (stated or "").strip()
     iso = iso_date(text) or ""
-    if _YEAR_OR_MONTH.fullmatch(text) and iso == text:
-        iso = f"{iso}-01-01"[:10]
-    return date.fromisoformat(iso) if len(iso) == len("YYYY-MM-DD") else None
+    is_certain = len(iso) == len("YYYY-MM-DD") or (_YEAR_OR_MONTH.fullmatch(text) and iso == text)
+    return first_day(iso) if is_certain else None
 
 
 def first_date(stated: Iterable[object]) -> str | None:

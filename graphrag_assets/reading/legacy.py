@@ -17,7 +17,7 @@ from graphrag_assets.reading.source_records import (
     Problem,
     Record,
     document,
-    metadata_json,
+    filled,
     slides_record,
 )
 
@@ -385,7 +385,7 @@ def read_msg(data: bytes) -> Iterator[Record | Problem]:
     body = latest_message(fields["body"] or (mail_text(html) if html else ""))
     address = fields["address"] or fields["sender"]
     sender = f"{fields['name']} <{address}>" if fields["name"] and "@" in address else ""
-    raw_data = metadata_json(
+    metadata = filled(
         {
             "from": sender or fields["name"] or address,
             "to": fields["to"],
@@ -394,7 +394,7 @@ def read_msg(data: bytes) -> Iterator[Record | Problem]:
         }
     )
     date = (_EPOCH + timedelta(microseconds=sent // 10)).date().isoformat() if sent and sent < 3 * 10**17 else None
-    yield Record(body, fields["subject"] or None, date=date, raw_data=raw_data) if body.strip() else NO_TEXT
+    yield Record(body, fields["subject"] or None, date=date, metadata=metadata) if body.strip() else NO_TEXT
 
 
 def _msg_text(file: olefile.OleFileIO, key: str, folder: str = "") -> str:

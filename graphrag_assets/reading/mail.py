@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from mailparser_reply import EmailMessage as Correspondence
 
 from graphrag_assets.reading.decoding import UnreadableError, decode
-from graphrag_assets.reading.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.source_records import Problem, Record, filled
 from graphrag_assets.reading.web import mail_text, read_page
 
 _NO_TEXT = Problem("the mail has no text that can be read", "If it is encrypted, save it decrypted.")
@@ -42,7 +42,7 @@ def read_saved_page(data: bytes) -> list[Record | Problem]:
     message = message_from_bytes(data, policy=policy.default)
     assert isinstance(message, EmailMessage)
     page = next((part for part in _parts(message) if part.get_content_type() == "text/html"), None)
-    return read_mail(data) if page is None else read_page(_content(page).encode())
+    return read_mail(data) if page is None else read_page(_content(page))
 
 
 def read_mailbox(data: bytes) -> list[Record | Problem]:
@@ -62,7 +62,7 @@ def _document(data: bytes, number: int | None) -> Record | Problem:
         _header(message, "subject"),
         number,
         date=_date(message),
-        raw_data=metadata_json(
+        metadata=filled(
             {
                 **{name: _header(message, name) for name in ("from", "to", "cc")},
                 "message_id": _header(message, "message-id"),

@@ -1,5 +1,6 @@
 """Markdown: its headings and tables, its words without marks, and a tree of HTML or XML as Markdown."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -192,7 +193,7 @@ class _Writer:
         elif kind in ("list", "numbered"):
             yield self._list(element, kind, level)
         elif kind == "table":
-            yield self._table(element)
+            yield from self._table(element, level)
         elif kind == "pre":
             language = _LANGUAGE.search(element.get("class", ""))
             code = "".join(map(str, element.itertext())).strip("\n")
@@ -234,14 +235,22 @@ class _Writer:
                 number += 1
         return "\n".join(lines)
 
-    def _table(self, table: etree._Element) -> str:
-        """Return a table, its caption above it; a cell that spans several columns or rows is repeated in each."""
-        captions = [self._line(node) for node in table if self._kind(node) == "caption"]
+    def _table(self, table: etree._Element, level: int) -> Iterator[str]:
+        """Yield a table after its caption; a cell that spans several columns or rows is repeated in each.
+
+        A table of one column is a frame around the blocks in its cells.
+        """
+        yield from (self._line(node) for node in table if self._kind(node) == "caption")
+        cells_by_row = [[node for node in row if self._kind(node) == "cell"] for row in self._rows(table)]
+        if max(map(len, cells_by_row), default=0) < 2:
+            for cell in itertools.chain(*cells_by_row):
+                yield from self._blocks(cell, level)
+            return
         rows: list[list[str]] = []
         spans: dict[int, tuple[str, int]] = {}
-        for row in self._rows(table):
+        for row in cells_by_row:
             cells: list[str] = []
-            for cell in (*(node for node in row if self._kind(node) == "cell"), None):
+            for cell in (*row, None):
                 while len(cells) in spans:
                     text, n_rows = spans.pop(len(cells))
                     if n_rows > 1:
@@ -255,10 +264,7 @@ class _Writer:
                         cells.append(text)
             if any(cells):
                 rows.append(cells)
-        width = max(map(len, rows), default=0)
-        if width < 2:  # columns: a frame around text
-            return "\n\n".join((*captions, *(cell.replace("\\|", "|") for row in rows for cell in row)))
-        return "\n\n".join((*captions, table_of(rows)))
+        yield table_of(rows)
 
     def _rows(self, element: etree._Element) -> Iterator[etree._Element]:
         for child in element:

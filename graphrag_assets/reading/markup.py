@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graphrag_assets.reading.decoding import decode
 from graphrag_assets.reading.markdown import table_of
 from graphrag_assets.reading.source_records import Problem, Record, document
 
@@ -48,7 +47,7 @@ _WRAPPED = re.compile(rf"\\[A-Za-z]+\*?(?:\[[^\]\n]*\])*\s*{_BRACES}")
 _MAX_EXPANDED = 10_000_000
 
 
-def read_tex(data: bytes) -> Iterator[Record | Problem]:
+def read_tex(text: str) -> Iterator[Record | Problem]:
     """Yield the one document of a LaTeX file: paragraphs, headings, lists, tables and notes, its macros expanded."""
     blocks: list[str] = []
 
@@ -56,7 +55,6 @@ def read_tex(data: bytes) -> Iterator[Record | Problem]:
         blocks.append(markdown)
         return f"\n\n\x00{len(blocks) - 1}\x00\n\n"
 
-    text = decode(data).text.replace("\r\n", "\n")
     text = _VERBATIM.sub(lambda code: block(f"```\n{code[2].strip(chr(10))}\n```"), text)
     text = _expanded(_COMMENT.sub(_without_comment, text))
     about: dict[str, Any] = {}
@@ -171,9 +169,8 @@ _ORG_LINES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
 )
 
 
-def read_org(data: bytes) -> Iterator[Record | Problem]:
+def read_org(text: str) -> Iterator[Record | Problem]:
     """Yield the one document of an org file, without comments, drawers and settings."""
-    text = decode(data).text.replace("\r\n", "\n")
     about = {name.lower(): value.strip() for name, value in re.findall(r"^#\+(\w+):[ \t]*(\S.*)$", text, re.M)}
     parts = re.split(
         r"(^[ \t]*#\+begin_(?:src|example).*?#\+end_(?:src|example)[^\n]*$)", text, flags=re.M | re.I | re.S
@@ -188,9 +185,9 @@ def read_org(data: bytes) -> Iterator[Record | Problem]:
 # --- notebooks ------------------------------------------------------------------------------------------
 
 
-def read_notebook(data: bytes) -> Iterator[Record | Problem]:
+def read_notebook(text: str) -> Iterator[Record | Problem]:
     """Yield the one document of a notebook: its cells, Markdown as it is, code and what it printed in fences."""
-    notebook = json.loads(decode(data).text)
+    notebook = json.loads(text)
     cells = notebook.get("cells") or [cell for sheet in notebook.get("worksheets", ()) for cell in sheet["cells"]]
     about = notebook.get("metadata", {})
     language = about.get("language_info", about.get("kernelspec", {})).get("name", "")

@@ -1,11 +1,10 @@
-"""Office files and books: docx with mammoth, workbooks with calamine, OpenDocument, slides and epub from their XML."""
+"""Office files and books: docx with mammoth, OpenDocument, slides and epub from their XML."""
 
 import io
 import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import mammoth
@@ -22,7 +21,6 @@ _XLINK = "{http://www.w3.org/1999/xlink}href"
 _HEADINGS = "\n".join(f"p.Heading{level} => h{level}:fresh" for level in range(1, 7))
 _STYLES = f"{_HEADINGS}\np[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
 _FURNITURE = ("dt", "ftr", "hdr", "sldNum")
-_NO_VALUE = re.compile(rb"<f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</(?:\w+:)?c>")
 
 
 def _properties(package: zipfile.ZipFile, part: str) -> dict[str, Any]:
@@ -263,57 +261,3 @@ def read_book(data: bytes) -> Iterator[Record | Problem]:
         about = _properties(package, part)
         about["language"] = (book.findtext(".//{*}language") or "").split("-")[0].lower() or None
     yield document("\n\n".join(filter(None, texts)), about)
-
-
-# --- workbooks ------------------------------------------------------------------------------------------
-
-Sheet = tuple[str, list[list[str]]]
-
-
-def read_workbook(data: bytes) -> tuple[list[Sheet], list[Problem], int]:
-    """Return the visible sheets of a workbook by name and cells, problems, and the number of hidden sheets."""
-    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
-
-    try:
-        workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
-    except PasswordError:
-        return [], [PASSWORD], 0
-    worksheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
-    visible = [sheet.name for sheet in worksheets if sheet.visible == SheetVisibleEnum.Visible]
-    n_hidden = len(worksheets) - len(visible)
-    sheets = []
-    for name in visible:
-        grid = workbook.get_sheet_by_name(name)
-        cells = [[_cell(value) for value in row] for row in grid.to_python(skip_empty_area=False)]
-        for (top, left), (bottom, right) in grid.merged_cell_ranges or ():
-            for row in cells[top : bottom + 1]:
-                row[left : right + 1] = [cells[top][left]] * len(row[left : right + 1])
-        sheets.append((name, cells))
-    problems = []
-    if data.startswith(b"PK"):
-        with zipfile.ZipFile(io.BytesIO(data)) as package:
-            parts = [name for name in package.namelist() if name.startswith("xl/worksheets/sheet")]
-            n_without = sum(len(_NO_VALUE.findall(package.read(name))) for name in parts)
-        if n_without:
-            error = f"{n_without} formulas of the workbook have no saved values: their cells are empty"
-            problems.append(Problem(error, "Open it in a spreadsheet program, and save it again."))
-    return sheets, problems, n_hidden
-
-
-def _cell(value: Any) -> str:
-    """Return the value of a cell as a spreadsheet shows it: whole numbers without a fraction, times without seconds."""
-    match value:
-        case bool():
-            return str(value).upper()
-        case float() if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        case datetime():
-            return value.isoformat(" ", "seconds").removesuffix(" 00:00:00").removesuffix(":00")
-        case date():
-            return value.isoformat()
-        case time():
-            return value.isoformat("seconds").removesuffix(":00")
-        case timedelta():
-            minutes, seconds = divmod(round(value.total_seconds()), 60)
-            return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
-    return str(value)

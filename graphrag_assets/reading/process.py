@@ -5,7 +5,7 @@ be ended without harm to the batch.
 """
 
 import atexit
-import contextlib
+import functools
 import json
 import os
 import signal
@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any
 
 from graphrag_assets.reading.source_records import (
     OUT_OF_MEMORY,
@@ -28,9 +28,7 @@ from graphrag_assets.reading.source_records import (
 )
 from graphrag_assets.runtime.outgoing import without_secrets
 
-_Result = TypeVar("_Result")
 _DAMAGED = "Check whether the file is damaged, or save its text as .txt or .md."
-_START_SECONDS = 120.0
 
 
 class ConversionProcess:
@@ -44,6 +42,7 @@ class ConversionProcess:
         self._limits = limits
         self._worker: subprocess.Popen[bytes] | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._one_file = threading.Lock()
 
     def __enter__(self) -> "ConversionProcess":
         return self
@@ -58,24 +57,31 @@ class ConversionProcess:
             self._temporary.cleanup()
             self._temporary = None
 
-    def __call__(self, data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]:
+    def __call__(self, data: bytes, file_format: str, options: LoadOptions) -> list[Record | Problem]:
         """Return the documents and problems of one file; what its library raises or a limit it breaks is a problem."""
-        reply = self._reply(data, {"format": file_format, "column": column, "options": asdict(options)})
-        if isinstance(reply, Problem):
-            return [reply]
+        request = {"format": file_format, "options": asdict(options), "n_bytes": len(data)}
+        with self._one_file:
+            reply = self._reply(json.dumps(request).encode() + b"\n" + data)
+            if reply is None:
+                return [self._breach(file_format)]
         if "error" in reply:
             return [Problem(f"not readable as {file_format}: {shortened(reply['error'])}", _DAMAGED)]
         return [_item(item) for item in reply["items"]]
 
-    def _reply(self, data: bytes, request: dict[str, object]) -> dict[str, Any] | Problem:
+    def _reply(self, request: bytes) -> dict[str, Any] | None:
+        """Return the worker's reply about a file; None if it ended without one."""
         worker = self._worker = self._worker or self._start()
-        header = json.dumps(request | {"n_bytes": len(data)}).encode() + b"\n"
-        ready, _ = _within(_START_SECONDS, worker, lambda: _send(worker, header + data))  # the start is not counted
-        reply, late = _within(self._limits.seconds, worker, lambda: _receive(worker)) if ready else (None, False)
-        if reply is None:
+        assert worker.stdin
+        assert worker.stdout
+        try:
+            with suppress(BrokenPipeError):
+                worker.stdin.write(request)
+                worker.stdin.flush()
+            line = worker.stdout.readline()
+        except BaseException:  # an interrupt: the reply of this file must not be that of the next
             self._stop()
-            return self._breach(worker.returncode, late, str(request["format"]))
-        return reply
+            raise
+        return json.loads(line) if line.endswith(b"\n") else None
 
     def _start(self) -> "subprocess.Popen[bytes]":
         self._temporary = tempfile.TemporaryDirectory(prefix="graphrag_assets-", ignore_cleanup_errors=True)
@@ -91,21 +97,24 @@ class ConversionProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
 
-    def _stop(self) -> None:
-        if self._worker:
-            self._worker.kill()
-            self._worker.communicate()
-            self._worker = None
+    def _stop(self) -> int:
+        """End the worker; return its exit code."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return 0
+        worker.kill()
+        worker.communicate()
+        return worker.returncode
 
-    def _breach(self, exit_code: int, late: bool, file_format: str) -> Problem:
-        seconds, megabytes = self._limits.seconds, self._limits.memory_mb
-        if late or exit_code == -signal.SIGXCPU:
+    def _breach(self, file_format: str) -> Problem:
+        exit_code = self._stop()
+        if exit_code == -signal.SIGALRM:
             remedy = f"{_DAMAGED} Split a very long document."
-            return Problem(f"converting the {file_format} file took more than {seconds:g} s", remedy)
+            return Problem(f"converting the {file_format} file took more than {self._limits.seconds:g} s", remedy)
         # Without memory, libraries in Rust abort the process, and glibc exits with 127 where a thread needs some.
         if exit_code in (OUT_OF_MEMORY, -signal.SIGABRT, 127):
-            remedy = f"{_DAMAGED} Split a very large document."
-            return Problem(f"converting the {file_format} file took more than {megabytes:,} MB of memory", remedy)
+            limit, remedy = self._limits.memory_mb, f"{_DAMAGED} Split a very large document."
+            return Problem(f"converting the {file_format} file took more than {limit:,} MB of memory", remedy)
         return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)
 
 
@@ -115,60 +124,9 @@ def _item(item: dict[str, Any]) -> Record | Problem:
     return Record(**item | {"places": tuple(Place(*place) for place in item["places"])})
 
 
-def _send(worker: "subprocess.Popen[bytes]", request: bytes) -> bool:
-    """Send a request; return whether the worker has loaded what reads the file."""
-    assert worker.stdin
-    assert worker.stdout
-    try:
-        worker.stdin.write(request)
-        worker.stdin.flush()
-    except BrokenPipeError:
-        return False
-    return bool(worker.stdout.readline())
-
-
-def _receive(worker: "subprocess.Popen[bytes]") -> dict[str, Any] | None:
-    """Return the worker's reply about a file; None if it ended without one."""
-    assert worker.stdout
-    line = worker.stdout.readline()
-    return json.loads(line) if line.endswith(b"\n") else None
-
-
-def _within(seconds: float, worker: "subprocess.Popen[bytes]", work: Callable[[], _Result]) -> tuple[_Result, bool]:
-    """Return the result of `work`, which waits for the worker, and whether the worker was killed for taking longer."""
-    late = threading.Event()
-
-    def kill() -> None:
-        late.set()
-        worker.kill()
-
-    timer = threading.Timer(seconds, kill)
-    timer.daemon = True  # an interrupt between these lines leaves no thread that is waited for
-    try:
-        timer.start()
-        return work(), late.is_set()
-    finally:
-        timer.cancel()
-
-
-_idle: dict[ConversionLimits, ConversionProcess] = {}
-
-
-@contextlib.contextmanager
-def conversion_process(limits: ConversionLimits) -> Iterator[ConversionProcess]:
-    """Return a conversion process that stays for the next caller: one serves all batches of a run."""
-    process = _idle.pop(limits, None) or ConversionProcess(limits)
-    try:
-        yield process
-    except BaseException:
-        process.close()
-        raise
-    other = _idle.setdefault(limits, process)
-    if other is not process:
-        process.close()
-
-
-@atexit.register
-def _close_idle() -> None:
-    for process in _idle.values():
-        process.close()
+@functools.cache
+def conversion_process(limits: ConversionLimits) -> ConversionProcess:
+    """Return the conversion process of this program: one serves all batches of a run, and ends with it."""
+    process = ConversionProcess(limits)
+    atexit.register(process.close)
+    return process

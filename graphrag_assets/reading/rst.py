@@ -12,9 +12,8 @@ from docutils.parsers.rst import Directive, Parser, directives, languages, roles
 from docutils.utils import new_document
 from lxml import html as lxml_html
 
-from graphrag_assets.reading.decoding import decode
 from graphrag_assets.reading.markdown import html_kind, markdown
-from graphrag_assets.reading.source_records import NO_TEXT, Problem, Record, metadata_json
+from graphrag_assets.reading.source_records import NO_TEXT, Problem, Record, filled
 
 # No file is inserted, nothing is printed, and no configuration of a user is read.
 _SETTINGS = {
@@ -64,9 +63,8 @@ class _Code(_AnyDirective):
         return [nodes.literal_block(text, text, classes=["code", *self.arguments])]
 
 
-def read_rst(data: bytes) -> Iterator[Record | Problem]:
+def read_rst(text: str) -> Iterator[Record | Problem]:
     """Yield the one document of a text."""
-    text = decode(data).text
     _register(text)
     document = publish_doctree(text, settings_overrides=_SETTINGS)
     info: dict[str, str] = {}
@@ -82,7 +80,7 @@ def read_rst(data: bytes) -> Iterator[Record | Problem]:
     page = publish_from_doctree(document, writer="html5", settings_overrides=_SETTINGS)
     body = markdown(lxml_html.document_fromstring(page), _kind)
     title = document.get("title")
-    record = Record(body, title, date=info.pop("date", None), raw_data=metadata_json(info))
+    record = Record(body, title, date=info.pop("date", None), metadata=filled(info))
     yield record if body else NO_TEXT
 
 

@@ -1,10 +1,9 @@
 """What is read from a file: its documents, and why a file or a row of it is none. No reader knows more of the index."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
@@ -20,18 +19,6 @@ _GENERATED = re.compile(
     r"|dokument ?\d*|slide ?\d*|folie ?\d*|title|no title|presentation ?\d*)?\W*",
     re.IGNORECASE,
 )
-_DATA_URI = (
-    r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,"
-    r"(?P<data>[A-Za-z0-9+/=_%\s-]{64,}?)(?=[^A-Za-z0-9+/=_%\s-]|\Z)"
-)
-_LINE = r"[ \t]*\n\s*"
-_CODE = "[A-Za-z0-9+/]"
-_BASE64 = re.compile(
-    rf"{_DATA_URI}|(?<![A-Za-z0-9+/=]){_CODE}{{40,}}+(?:{_LINE}{_CODE}{{40,}}+)*+"
-    rf"(?:{_LINE}{_CODE}++={{0,2}}(?=[ \t]*(?:\n|\Z)))?={{0,2}}"
-)
-_MIN_BASE64, _MIN_CHARACTERS = 200, 10  # long names and sequences of genes have fewer different characters
-
 OUT_OF_MEMORY = 3
 """Exit code of the worker after a file that needs more memory than the limit."""
 
@@ -105,11 +92,11 @@ class Record:
     Attributes:
         title, key: only if the file has them; `key` is the id column.
         title: None: the first heading, or the name of the file, by the format.
-        raw_data: metadata, JSON.
+        metadata: in JSON's own types.
         encoding: of the file's text, if it is a text file.
         date: as the file writes it.
         language: as the file states it, ISO 639-1.
-        format: as `kinds` names it.
+        format: as `formats` names it.
         places: in the order of `text`.
         text_column, title_column: of a table, where its rows' texts and titles are from; `WHOLE_ROW`: all columns.
     """
@@ -118,7 +105,7 @@ class Record:
     title: str | None = None
     row_number: int | None = None
     key: str | None = None
-    raw_data: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     encoding: str | None = None
     date: str | None = None
     language: str | None = None
@@ -144,7 +131,10 @@ class Problem:
 PASSWORD = Problem("the file is protected by a password", "Save a copy without the password, and index that.")
 
 
-NO_TEXT = Problem("no text was found in the file", "If it holds pictures of text, recognize their text (OCR) first.")
+NO_TEXT = Problem(
+    "no text was found in the file",
+    "If it holds pictures of text, recognize their text (OCR) first; save a page whose text a script writes as text.",
+)
 
 
 def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Problem:
@@ -175,35 +165,9 @@ def clean(text: str) -> str:
     return text
 
 
-def without_base64(text: str, places: tuple[Place, ...]) -> tuple[str, tuple[Place, ...], int]:
-    """Return a text with the size of base64 data in its place, where the places are then, and how many data there are.
-
-    Base64 has more than 200 characters on one line or on long lines.
-    """
-    parts, position, starts, n = [], 0, [place.start_char for place in places], 0
-    for data in _BASE64.finditer(text):
-        code = data["data"] or data[0]
-        is_mixed = code.upper() != code != code.lower() and len({*code}) > _MIN_CHARACTERS
-        is_data = data["data"] or (len(code) > _MIN_BASE64 and is_mixed)
-        if is_data:
-            label = f"[{data['type'] or 'data'}, {max(1, len(code) * 3 // 4000):,} kB]"
-            shift = len(data[0]) - len(label)
-            starts = [
-                max(data.start(), start - shift) if place.start_char > data.start() else start
-                for start, place in zip(starts, places, strict=True)
-            ]
-            parts += [text[position : data.start()], label]
-            position, n = data.end(), n + 1
-    if not n:
-        return text, places, 0
-    moved_places = tuple(place._replace(start_char=start) for place, start in zip(places, starts, strict=True))
-    return "".join((*parts, text[position:])), moved_places, n
-
-
-def metadata_json(values: Mapping[str, Any]) -> str | None:
-    """Return the values that are not empty as the JSON of `raw_data`; None if all are."""
-    present = {name: value for name, value in plain(dict(values)).items() if value not in (None, "", [], {})}
-    return json.dumps(present, sort_keys=True, ensure_ascii=False, allow_nan=False) if present else None
+def filled(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are not empty, in JSON's own types."""
+    return {name: value for name, value in plain(dict(values)).items() if value not in (None, "", [], {})}
 
 
 def plain(value: Any) -> Any:
@@ -238,9 +202,9 @@ def document(
     if not text.strip():
         return NO_TEXT
     metadata = {name: value for name, value in about.items() if name in ("author", "subject", "keywords")}
-    raw_data = metadata_json(metadata | {"left_out": {name: n for name, n in left_out.items() if n}})
+    metadata = filled(metadata | {"left_out": {name: n for name, n in left_out.items() if n}})
     return Record(
-        text, stated(about.get("title")), date=date, language=about.get("language"), raw_data=raw_data, places=places
+        text, stated(about.get("title")), date=date, language=about.get("language"), metadata=metadata, places=places
     )
 
 

@@ -1,25 +1,23 @@
-"""Tables: rows of csv, tsv, json, json lines and Parquet files, of workbooks and bibliographies, to documents."""
+"""Tables: rows of csv, tsv, json, json lines and BibTeX files to documents; others are in `binary_tables`."""
 
 import csv
 import json
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_assets.reading.chats import json_chats
-from graphrag_assets.reading.decoding import UnreadableError, decode
+from graphrag_assets.reading.decoding import UnreadableError
 from graphrag_assets.reading.document_dates import in_fields
 from graphrag_assets.reading.source_records import (
     WHOLE_ROW,
     LoadOptions,
-    Place,
     Problem,
     Record,
     clean,
-    metadata_json,
+    filled,
     plain,
     shortened,
 )
@@ -45,11 +43,9 @@ _NO_HEADER = Problem(
     "the table has no header: its columns are named column_1, column_2, …",
     "Add a first line with the names of the columns.",
 )
-_ROWS_AT_ONCE = 1000
-_ONE_THREAD: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
-_BIB_ENTRY = re.compile(r"@(\w+)\s*[{(]\s*([^\s,{}]*)\s*,(.*?)(?=^\s*@|\Z)", re.DOTALL | re.MULTILINE)
+_BIB_ENTRY = re.compile(r"@(\w+)\s*[{(]\s*([^\s,{}]*)\s*,(.*?)(?=^[ \t]*@|\Z)", re.DOTALL | re.MULTILINE)
 _BIB_FIELD = re.compile(
-    r"([\w-]+)\s*=\s*(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\"([^\"]*)\"|(\w+))\s*(?:,|\}|\Z)"
+    r"(?<![\w-])([\w-]++)\s*=\s*(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\"([^\"]*)\"|(\w+))\s*(?:,|\}|\Z)"
 )
 _BIB_ORDER = ("entry_type", "key", "title", "author", "year")
 
@@ -75,48 +71,49 @@ class Table:
 # --- rows to documents ----------------------------------------------------------------------------------
 
 
-def table_records(table: Table, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
+def table_records(table: Table, options: LoadOptions) -> Iterator[Record | Problem]:
     """Yield a document, or a problem, for each row.
 
-    `column` holds the text. In a table without it, the text of a row is its columns and values, and its title is in the
-    column that is most like a name. Names of columns may differ in case.
+    In a table without the text column, the text of a row is its columns and values, and its title is in the column that
+    is most like a name. Names of columns may differ in case.
     """
-    rows = [row for row in table.rows if not isinstance(row, Problem)]
-    column = column if column == WHOLE_ROW else _column_like(column, table.columns)
-    options = replace(
-        options,
-        title_column=_column_like(options.title_column, table.columns),
-        id_column=_column_like(options.id_column, table.columns),
-    )
-    whole = column == WHOLE_ROW or column not in table.columns
     if not table.rows:
         yield Problem("the file has no rows", "Delete it, or add documents to it.")
         return
-    if whole and column != WHOLE_ROW and len(rows) > _MAX_WHOLE_ROWS:
-        yield _too_many_whole_rows(table.columns, column, len(rows))
-        return
-    if whole and options.title_column not in (*table.columns, WHOLE_ROW):
-        options = replace(options, title_column=_name_column(table.columns, rows) or options.title_column)
-    title_from = options.title_column if options.title_column in table.columns else None
+    rows = [row for row in table.rows if not isinstance(row, Problem)]
+    column = _column_like(options.text_column, table.columns)
+    title_column = _column_like(options.title_column, table.columns)
+    if column == WHOLE_ROW or column not in table.columns:
+        if column != WHOLE_ROW and len(rows) > _MAX_WHOLE_ROWS:
+            yield _too_many_whole_rows(table.columns, column, len(rows))
+            return
+        column = WHOLE_ROW
+        if title_column not in (*table.columns, WHOLE_ROW):
+            title_column = _name_column(table.columns, rows) or title_column
+    id_column = _column_like(options.id_column, table.columns)
+    options = replace(options, text_column=column, title_column=title_column, id_column=id_column)
     rows_by_key: dict[str, int] = {}
     for row in table.rows:
         if isinstance(row, Problem):
             yield row
             continue
         try:
-            item = _record(*row, WHOLE_ROW if whole else column, options)
+            item = _record(*row, options)
         except RecursionError:
             item = Problem("the row's values are nested too deeply", "Flatten them.", row[0])
         if isinstance(item, Record):
             key = item.key or str(row[0])
-            item = replace(item, text_column=WHOLE_ROW if whole else column, title_column=title_from)
+            item = replace(
+                item, text_column=column, title_column=title_column if title_column in table.columns else None
+            )
             if (first := rows_by_key.setdefault(key, row[0])) != row[0]:
-                error = f"the {options.id_column} {shortened(key)!r} is already used by row {first}"
-                item = Problem(error, f"Give each row its own {options.id_column}, or leave the column out.", row[0])
+                error = f"the {id_column} {shortened(key)!r} is already used by row {first}"
+                item = Problem(error, f"Give each row its own {id_column}, or leave the column out.", row[0])
         yield item
 
 
-def _record(number: int, values: dict[str, Any], column: str, options: LoadOptions) -> Record | Problem:
+def _record(number: int, values: dict[str, Any], options: LoadOptions) -> Record | Problem:
+    column = options.text_column
     title = _unescaped(_name(values.get(options.title_column)))
     key = _scalar(values.get(options.id_column))
     roles = (column, options.title_column, options.id_column)
@@ -128,7 +125,7 @@ def _record(number: int, values: dict[str, Any], column: str, options: LoadOptio
             return Problem("the row is empty", "Fill it in, or delete it.", number)
         parts = [f"{name}: {text}" for name, text in cells.items()]
         text = " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts)
-        return Record(text, title and " ".join(title.split()), number, key, metadata_json(others), date=date)
+        return Record(text, title and " ".join(title.split()), number, key, filled(others), date=date)
     value = values.get(column)
     if isinstance(value, (dict, list, bytes)):
         error = f"column {column!r} holds a {type(value).__name__}, not text"
@@ -136,8 +133,7 @@ def _record(number: int, values: dict[str, Any], column: str, options: LoadOptio
     body = _unescaped(_scalar(value))
     if body is None:
         return Problem(f"no text in column {column!r}", "Fill it in, or delete the row.", number)
-    raw_data = json.dumps(others, sort_keys=True, ensure_ascii=False, allow_nan=False) if others else None
-    return Record(body, title, number, key, raw_data, date=date)
+    return Record(body, title, number, key, others, date=date)
 
 
 def _column_like(name: str, columns: list[str]) -> str:
@@ -202,77 +198,10 @@ def _unescaped(text: str | None) -> str | None:
     return text if text and text.strip() else None
 
 
-# --- workbooks ------------------------------------------------------------------------------------------
-
-
-def read_sheets(data: bytes, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
-    """Yield a document for each row of the visible sheets of a workbook; its number is the sheet's.
-
-    The header is the first row that fills more than half of the columns in use. Rows above it are a caption.
-    """
-    from graphrag_assets.reading.office import read_workbook  # its libraries are loaded for workbooks only
-
-    sheets, problems, n_hidden = read_workbook(data)
-    yield from problems
-    for position, (name, cells) in enumerate(sheets, start=1):
-        table, caption = _sheet(cells)
-        place = (Place(0, "sheet", name),) if name else ()
-        if not table.rows and (words := " ".join([caption, *filter(None, table.columns)]).strip()):
-            yield Record(words, row_number=1, key=f"{name}:{position}:words", places=place)
-        for item in table_records(table, column, options) if table.rows else ():
-            if isinstance(item, Problem):
-                yield replace(item, error=f"sheet {name}: {item.error}") if name else item
-                continue
-            if n_hidden:  # counted with the first row
-                metadata = json.loads(item.raw_data or "{}")
-                item = replace(item, raw_data=metadata_json({**metadata, "left_out": {"hidden_sheets": n_hidden}}))
-                n_hidden = 0
-            text = f"{caption}. {item.text}" if caption else item.text
-            yield replace(
-                item,
-                text=text,
-                key=f"{name}:{item.key or item.row_number}" if len(sheets) > 1 or not item.key else item.key,
-                places=place,
-            )
-
-
-def _sheet(cells: list[list[str]]) -> tuple[Table, str]:
-    filled = [[clean(cell).strip() for cell in row] for row in cells]
-    width = max((sum(map(bool, row)) for row in filled), default=0)
-    header = next((number for number, row in enumerate(filled) if 2 * len({*row} - {""}) > width), 0)
-    caption = " ".join(dict.fromkeys(cell for row in filled[:header] for cell in row if cell))
-    titles = filled[header] if filled else []
-    if len(filled) > header + 1 and _is_second_header(titles, filled[header + 1]):
-        above: list[str] = []
-        for title in titles:  # a title that spans columns stands in the first of them
-            above.append(title or (above[-1] if above else ""))
-        below = filled[header + 1]
-        titles = [
-            title if title == under else f"{title} {under}".strip() for title, under in zip(above, below, strict=False)
-        ]
-        header += 1
-    if len(filled) == header + 1:
-        return Table([title for title in titles if title]), caption
-    table = Table(_distinct([name or f"column {n}" for n, name in enumerate(titles, start=1)]))
-    for number, row in enumerate(filled[header + 1 :], start=header + 2):
-        if any(row):
-            table.add((number, dict(zip(table.columns, row, strict=False))))
-    return table, caption
-
-
-def _is_second_header(titles: list[str], below: list[str]) -> bool:
-    """Whether a row parts the titles above it that span several columns; merged ones are repeated."""
-    pairs = [*zip(titles, below, strict=False)]
-    spans = [number for number in range(1, len(pairs)) if titles[number] in ("", titles[number - 1])]
-    parted = bool(spans) and all(below[number] and below[number] != titles[number] for number in spans)
-    single = any(title and under in ("", title) for title, under in pairs)
-    return parted and single and not any(map(str.isdigit, "".join(below)))
-
-
 # --- CSV and TSV ----------------------------------------------------------------------------------------
 
 
-def read_delimited(text: str, file_format: str, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
+def read_delimited(text: str, file_format: str, options: LoadOptions) -> Iterator[Record | Problem]:
     """Yield the documents of a csv or tsv file, and a problem if it has no header.
 
     The delimiter is the one that parts most lines into as many fields. Lines before the header, which have fewer, are a
@@ -301,7 +230,7 @@ def read_delimited(text: str, file_format: str, column: str, options: LoadOption
     if isinstance(header, Problem):
         raise UnreadableError(f"the header cannot be read: {header.error}", header.hint)
     names = header[1] if header else []
-    columns, rows = _distinct(names), enumerate(records, start=1)
+    columns, rows = distinct(names), enumerate(records, start=1)
     if header and _is_row(names):
         yield _NO_HEADER
         columns = [f"column_{number}" for number in range(1, len(names) + 1)]
@@ -317,7 +246,7 @@ def read_delimited(text: str, file_format: str, column: str, options: LoadOption
         else:
             padded = record[1] + [""] * (len(columns) - len(record[1]))
             table.add((number, dict(zip(columns, padded, strict=False))))
-    yield from table_records(table, column, options)
+    yield from table_records(table, options)
 
 
 def _limit_lines(text: str) -> None:
@@ -381,7 +310,7 @@ def _csv_line(line: str, delimiter: str) -> list[str] | csv.Error | None:
     return fields if reader.line_num == 1 else None
 
 
-def _distinct(names: list[str]) -> list[str]:
+def distinct(names: list[str]) -> list[str]:
     """Return column names with a number after the second of a name, so that no column hides another."""
     counts = Counter[str]()
     result = []
@@ -391,7 +320,7 @@ def _distinct(names: list[str]) -> list[str]:
     return result
 
 
-# --- JSON, JSON lines, Parquet, BibTeX ------------------------------------------------------------------
+# --- JSON, JSON lines, BibTeX ------------------------------------------------------------------
 
 
 def _json_table(value: Any, column: str) -> Table:
@@ -413,7 +342,7 @@ def _json_table(value: Any, column: str) -> Table:
 
 
 def read_json(
-    text: str, file_format: str, column: str, options: LoadOptions, slack: Mapping[str, str] | None
+    text: str, file_format: str, options: LoadOptions, slack: Mapping[str, str] | None
 ) -> Iterator[Record | Problem]:
     """Yield the documents of a json or jsonl file: chats, or rows. `slack` as for `json_chats`.
 
@@ -430,9 +359,9 @@ def read_json(
         value, table = [one for _, one in lines], _objects(lines)
         is_damaged = any(isinstance(one, Problem) for one in value)  # the table names each damaged line
     else:
-        table, is_damaged = _json_table(value, column), False
+        table, is_damaged = _json_table(value, options.text_column), False
     chats = [] if is_damaged else json_chats(value, slack)
-    yield from chats or table_records(table, column, options)
+    yield from chats or table_records(table, options)
 
 
 def parse_json(text: str) -> Any:
@@ -466,10 +395,10 @@ def _objects(values: Iterable[tuple[int, Any]]) -> Table:
     return table
 
 
-def read_bibliography(data: bytes, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
+def read_bibliography(text: str, options: LoadOptions) -> Iterator[Record | Problem]:
     """Yield a document for each entry of a BibTeX file."""
     table, columns = Table(), dict.fromkeys(_BIB_ORDER)
-    for kind, key, body in _BIB_ENTRY.findall(decode(data).text):
+    for kind, key, body in _BIB_ENTRY.findall(text):
         if kind.lower() not in ("comment", "preamble", "string"):
             fields = {name.lower(): braced or quoted or bare for name, braced, quoted, bare in _BIB_FIELD.findall(body)}
             values = {name: " ".join(re.sub(r"[{}]", "", value).split()) for name, value in fields.items()}
@@ -477,32 +406,4 @@ def read_bibliography(data: bytes, column: str, options: LoadOptions) -> Iterato
             columns |= dict.fromkeys(sorted(values))
             table.add((len(table.rows) + 1, {name: values[name] for name in columns if name in values}))
     table.columns = list(columns)
-    yield from table_records(table, WHOLE_ROW, options)
-
-
-def read_parquet(data: bytes, column: str, options: LoadOptions) -> Iterator[Record | Problem]:
-    """Yield the documents of a Parquet file, which may expand to a million times its size.
-
-    Raises:
-        MemoryError: the rows do not fit into memory.
-    """
-    import duckdb  # loaded for Parquet only
-
-    table = Table()
-    try:
-        with tempfile.NamedTemporaryFile(suffix=".parquet") as file, duckdb.connect(config=_ONE_THREAD) as connection:
-            file.write(data)
-            file.flush()
-            connection.execute("SET TimeZone = 'UTC'")
-            rows = connection.execute("FROM read_parquet($file)", {"file": file.name})
-            table.columns = [name for name, *_ in rows.description or ()]
-            while batch := rows.fetchmany(_ROWS_AT_ONCE):
-                for row in batch:
-                    table.add((len(table.rows) + 1, dict(zip(table.columns, row, strict=True))))
-    except duckdb.OutOfMemoryException as error:
-        raise MemoryError from error
-    except (duckdb.Error, UnreadableError, OSError) as error:
-        reason = shortened(str(error).split("\n", 1)[0])
-        yield Problem(f"not a readable Parquet file: {reason}", "Export the file again, or split it.")
-        return
-    yield from table_records(table, column, options)
+    yield from table_records(table, replace(options, text_column=WHOLE_ROW))

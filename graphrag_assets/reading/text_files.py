@@ -12,7 +12,7 @@ import yaml
 
 from graphrag_assets.reading.document_dates import in_fields
 from graphrag_assets.reading.markdown import headings
-from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, metadata_json
+from graphrag_assets.reading.source_records import LoadOptions, Place, Problem, Record, filled
 
 _YAML = re.compile(r"\A---[ \t]*\n(?!\s*\n)(.{0,20000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z][\w-]*):[ \t]+([^\[{&*!|>%@`\s].*?)[ \t]*$", re.MULTILINE)
@@ -76,7 +76,7 @@ def text_record(text: str, file_format: str, options: LoadOptions) -> Record | P
     return Record(
         body,
         title,
-        raw_data=metadata_json(others | ({"links": links} if links else {})),
+        metadata=filled(others | ({"links": links} if links else {})),
         date=in_fields(fields, options.date_fields),
         language=_language(fields),
     )

@@ -1,18 +1,16 @@
 """Web pages with trafilatura: the text without navigation, advertisements and hidden parts, its title and date."""
 
 import re
+from collections.abc import Iterable
 
 from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 from trafilatura import extract, extract_metadata
 
-from graphrag_assets.reading.markdown import plain_words
-from graphrag_assets.reading.source_records import Problem, Record, metadata_json
+from graphrag_assets.reading.markdown import markdown, plain_words
+from graphrag_assets.reading.source_records import NO_TEXT, Problem, Record, filled
 
-_NO_TEXT = Problem(
-    "no text was found in the page", "If a script writes its text, save the page from a browser as text."
-)
 _STYLE = "translate(@style, ' ', '')"
 _UNSEEN = ("display:none", "visibility:hidden", "font-size:0")
 _HIDDEN = (
@@ -42,22 +40,18 @@ _SIGNS = (
     " | //sup[contains(@class, 'reference')]"
 )
 """Links to headings, notes and editors, which stand within the words of a page."""
-_BLOCKS = frozenset((
-    "p", "div", "br", "li", "tr", "table", "ul", "ol", "dl", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6",
-    "blockquote", "pre", "hr", "section", "summary",
-))  # fmt: skip
 _RAISED = re.compile(r"</?su[bp]>")
 _PERMALINK = re.compile(r"^(#{1,6} [^\n]*?)\s*[¶#]$", re.MULTILINE)
 _SHORT = 200  # characters of an extraction that may have missed the text
 _PLAIN_SHARE = 0.3
 
 
-def read_page(data: bytes) -> list[Record | Problem]:
+def read_page(text: str) -> list[Record | Problem]:
     """Return the one document of a page as Markdown, with its own title, date, language and author.
 
     A page without text is a problem.
     """
-    page = _parsed(data.decode())
+    page = _parsed(text)
     language = (page.get("lang") or page.get("xml:lang") or "").split("-")[0].lower() or None
     about = extract_metadata(_dated(page), date_config={"extensive_search": False, "original_date": True})
     _drop_hidden(page)
@@ -79,38 +73,18 @@ def read_page(data: bytes) -> list[Record | Problem]:
         bare = "\n\n" not in body  # trafilatura has found no article, and cuts lines within sentences
         body = plain if bare or len(body) < _PLAIN_SHARE * len(plain) else body
     title = _title(page, whole.title if whole else None)
-    raw_data = metadata_json({"author": whole.author if whole else None, "url": whole.url if whole else None})
-    record = Record(body, title, date=about.date if about else None, language=language, raw_data=raw_data)
-    return [record if body else _NO_TEXT]
+    metadata = filled({"author": whole.author if whole else None, "url": whole.url if whole else None})
+    record = Record(body, title, date=about.date if about else None, language=language, metadata=metadata)
+    return [record if body else NO_TEXT]
 
 
 def mail_text(text: str) -> str:
-    """Return the text of a mail in HTML, a line for each of its blocks, without hidden parts and quoted mails."""
+    """Return the text of a mail in HTML as Markdown, without hidden parts and quoted mails."""
     page = _parsed(text)
     _drop_hidden(page)
-    whole = _lines(page)
-    for element in page.xpath(_QUOTED_MAIL):
-        if element.getparent() is not None and element.tag not in ("html", "body"):
-            element.drop_tree()
-    return _lines(page) or whole
-
-
-def _lines(page: HtmlElement) -> str:
-    """Return the text of a page, a line for each block."""
-    for element in page.xpath(".//script | .//style | .//noscript | .//template | .//head"):
-        element.drop_tree()
-    parts: list[str] = []
-    for event, element in etree.iterwalk(page, events=("start", "end")):
-        is_block = element.tag in _BLOCKS
-        if event == "start":
-            parts += ["\n"] * is_block
-            parts.append(re.sub(r"\s+", " ", element.text or "") if isinstance(element.tag, str) else "")
-        else:
-            parts += ["\n"] * is_block
-            parts += [" | "] * (element.tag in ("td", "th"))
-            parts.append(re.sub(r"\s+", " ", element.tail or ""))
-    lines = (re.sub(r"(?: *\|)+ *", " | ", line).strip("| ") for line in "".join(parts).split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    whole = markdown(page)
+    _drop(page.xpath(_QUOTED_MAIL))
+    return markdown(page) or whole
 
 
 def _parsed(text: str) -> HtmlElement:
@@ -120,13 +94,23 @@ def _parsed(text: str) -> HtmlElement:
 
 def _drop_hidden(page: HtmlElement) -> None:
     """Drop what a page does not show, by attributes or by rules of its style sheet for a class or an id."""
-    by_rule = _hidden_by_rules(page)
-    n_hidden = sum(len(element.text_content()) for element in by_rule)
-    if n_hidden > _MAX_HIDDEN_SHARE * len(page.text_content()):
-        by_rule = []
-    for element in (*page.xpath(f"{_HIDDEN} | {_SIGNS}"), *by_rule):
+    _drop(page.xpath(f"{_HIDDEN} | {_SIGNS}"))
+    by_rule = {*_hidden_by_rules(page)}
+    outermost = [element for element in by_rule if by_rule.isdisjoint(element.iterancestors())]
+    if sum(map(_count_shown, outermost)) <= _MAX_HIDDEN_SHARE * _count_shown(page):
+        _drop(outermost)
+
+
+def _drop(elements: Iterable[HtmlElement]) -> None:
+    for element in elements:
         if element.getparent() is not None and element.tag not in ("html", "body"):
             element.drop_tree()
+
+
+def _count_shown(element: HtmlElement) -> int:
+    """Count the characters of an element without scripts, style sheets and the head of the page."""
+    texts = element.xpath(".//text()[not(ancestor::script or ancestor::style or ancestor::head)]")
+    return sum(len("".join(text.split())) for text in texts)
 
 
 def _hidden_by_rules(page: HtmlElement) -> list[HtmlElement]:
@@ -173,6 +157,5 @@ def _plain_text(page: HtmlElement) -> str:
     """Return all of the main part of a page, else of the page, without navigation."""
     main = page.xpath("//main | //*[@role='main'] | //article")
     part = main[0] if len(main) == 1 else page
-    for element in part.xpath(".//nav | .//aside | .//footer | .//*[@role='navigation' or @role='contentinfo']"):
-        element.drop_tree()
-    return re.sub(r"\n+", "\n\n", _lines(part))
+    _drop(part.xpath(".//nav | .//aside | .//footer | .//*[@role='navigation' or @role='contentinfo']"))
+    return markdown(part)

@@ -1,13 +1,12 @@
 """The program of the conversion process: reads files from standard input, writes what they hold to standard output.
 
-A request is a line of JSON (`format`, `n_bytes`, `column` and `options`) and the bytes of the file. The replies are the
-line "ready", when the reader of the format is loaded, and a line of JSON with `items`, the records and problems of the
-file, or with `error`. The process ends with its parent: at the end of its input it removes its temporary folder and
-exits at once, also in the middle of a conversion.
+A request is a line of JSON (`format`, `n_bytes` and `options`) and the bytes of the file. The reply is a line
+of JSON with `items`, the records and problems of the file, or with `error`. An alarm of the system ends a process that
+takes too long, whatever it is doing. It also ends with its parent: at the end of its input it removes its temporary
+folder and exits at once, also in the middle of a conversion.
 """
 
 import json
-import math
 import os
 import queue
 import resource
@@ -23,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from graphrag_assets.reading.formats import DECODED, FORMATS
 from graphrag_assets.reading.source_records import (
     OUT_OF_MEMORY,
     ConversionLimits,
@@ -33,58 +33,7 @@ from graphrag_assets.reading.source_records import (
     too_long,
 )
 
-_READERS = {
-    "pdf": "pdf.read_pdf",
-    "parquet": "tables.read_parquet",
-    "xlsx xls ods": "tables.read_sheets",
-    "bib": "tables.read_bibliography",
-    "html": "web.read_page",
-    "eml": "mail.read_mail",
-    "mbox": "mail.read_mailbox",
-    "mht": "mail.read_saved_page",
-    "ics vcf": "cards.read_cards",
-    "xml": "xml_files.read_xml",
-    "rst": "rst.read_rst",
-    "tex": "markup.read_tex",
-    "org": "markup.read_org",
-    "ipynb": "markup.read_notebook",
-    "rtf": "legacy.read_rtf",
-    "doc": "legacy.read_doc",
-    "ppt": "legacy.read_ppt",
-    "msg": "legacy.read_msg",
-    "docx": "office.read_docx",
-    "pptx": "office.read_slides",
-    "odt odp": "office.read_opendocument",
-    "epub": "office.read_book",
-}
-"""The function that reads each format in the conversion process; its module loads the library."""
-_BY_FORMAT = {name: reader for names, reader in _READERS.items() for name in names.split()}
 _Request = tuple[dict[str, Any], bytes]
-
-
-class _Memory:
-    """The limit of memory, where the system enforces it: Linux does, macOS does not. Libraries do not count."""
-
-    def __init__(self, n_bytes: int) -> None:
-        self._limit = psutil.Process().memory_info().vms + n_bytes
-        self._set(self._limit)
-
-    def load(self, module: str, package: str = "graphrag_assets.reading.") -> Any:
-        """Import a module."""
-        name = package + module
-        if name in sys.modules:
-            return sys.modules[name]
-        self._set(resource.RLIM_INFINITY)
-        before = psutil.Process().memory_info().vms
-        loaded = import_module(name)
-        self._limit += psutil.Process().memory_info().vms - before
-        self._set(self._limit)
-        return loaded
-
-    @staticmethod
-    def _set(limit: int) -> None:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def main(limits: ConversionLimits, folder: str) -> None:
@@ -92,24 +41,37 @@ def main(limits: ConversionLimits, folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps the output of libraries out of the replies
-    memory = _Memory(limits.memory_mb * 1_000_000)
+    _limit_memory(psutil.Process().memory_info().vms + limits.memory_mb * 1_000_000)
     requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, folder), daemon=True).start()
     while True:
         request, data = requests.get()
-        module, _, name = _BY_FORMAT[request["format"]].partition(".")
-        if request["format"] == "parquet":
-            memory.load("duckdb", "")
-        reader = getattr(memory.load(module), name)
-        replies.write(b"ready\n")
-        replies.flush()
-        _limit_processor_time(limits.seconds)
+        module, _, name = FORMATS[request["format"]].reader.partition(".")
+        reader = getattr(_load(f"graphrag_assets.reading.{module}"), name)
+        signal.setitimer(signal.ITIMER_REAL, limits.seconds)
         try:
             reply = json.dumps(_reply(reader, module, data, request)).encode()
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         replies.write(reply + b"\n")
         replies.flush()
+
+
+def _load(module: str) -> Any:
+    """Return a module; the memory that it takes with its libraries is added to the limit."""
+    if module not in sys.modules:
+        limit, before = resource.getrlimit(resource.RLIMIT_AS)[0], psutil.Process().memory_info().vms
+        _limit_memory(resource.RLIM_INFINITY)
+        import_module(module)
+        _limit_memory(limit + psutil.Process().memory_info().vms - before)
+    return sys.modules[module]
+
+
+def _limit_memory(limit: int) -> None:
+    """Set the limit of memory where the system enforces it: Linux does, macOS does not."""
+    with suppress(ValueError, OSError, OverflowError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _receive(requests: "queue.SimpleQueue[_Request]", folder: str) -> None:
@@ -129,9 +91,10 @@ def _reply(
     reader: Callable[..., Iterable[Record | Problem]], module: str, data: bytes, request: dict[str, Any]
 ) -> dict[str, object]:
     options = LoadOptions(**request["options"])
-    more = (request["column"], options) if module == "tables" else ()
+    more = (options,) if module.endswith("tables") else ()
     try:
-        return {"items": [_as_dict(item, options.max_document_bytes) for item in reader(data, *more)]}
+        source = data.decode() if request["format"] in DECODED else data
+        return {"items": [_as_dict(item, options.max_document_bytes) for item in reader(source, *more)]}
     except BaseException as error:  # whatever the library of the format raises; a panic of Rust is no Exception
         if _lacks_memory(error):
             raise MemoryError from error
@@ -150,14 +113,6 @@ def _as_dict(item: Record | Problem, max_bytes: int) -> dict[str, object]:
 def _lacks_memory(error: BaseException | None) -> bool:
     """Whether the error is, or was raised while handling, one of missing memory: clean-up code often fails then."""
     return error is not None and (isinstance(error, MemoryError) or _lacks_memory(error.__context__))
-
-
-def _limit_processor_time(seconds: float) -> None:
-    """Backstop for a parent that was killed while C code holds the interpreter: the system ends the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    with suppress(ValueError, OSError):
-        limit = math.ceil(used.ru_utime + used.ru_stime + seconds) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 if __name__ == "__main__":

@@ -184,15 +184,8 @@ def _fields(element: etree._Element) -> Iterator[str]:
         words = _words(element)
         if not words and element.attrib and not children:
             words = ", ".join(f"{etree.QName(key).localname}: {value}" for key, value in element.attrib.items())
-        kind = _KIND_BY_NAME.get(name)
-        if words and kind == "title":
-            yield f"\n\n# {words}\n\n"
-        elif words and (kind == "block" or (mixed and children) or words.count(" ") > 8):
-            yield f"\n\n{words}\n\n"
-        elif words:
-            yield f"\n{name}: {words}"
-    elif _KIND_BY_NAME.get(name) == "row":
-        yield f"\n| {' | '.join(map(_words, children))} |"
+        is_prose = (mixed and children) or words.count(" ") > 8
+        yield (f"\n\n{words}\n\n" if is_prose else f"\n{name}: {words}") if words else ""
     else:
         yield "\n\n"
         for child in children:

@@ -22,30 +22,15 @@ def initials_fit(short: str, name: str) -> bool:
     >>> initials_fit("USA", "United States of America"), initials_fit("UNO", "United Nations")
     (True, False)
     """
-    letters = _letters(short)
-    words = name.casefold().split()
+    letters, words = _letters(short), name.casefold().split()
     if len(letters) < 2 or len(words) < 2:
         return False
-    ends = {0}  # numbers of letters that the words so far can stand for
+    pattern = ""
     for place, word in enumerate(words):
-        parts = _WORD.findall(word)
-        if not parts:
-            continue
-        reached = {end + n for end in ends for n in _taken(letters[end:], parts)}
-        ends = reached | (ends if place and word in SMALL else set())
-    return len(letters) in ends
-
-
-def _taken(letters: str, parts: list[str]) -> list[int]:
-    """How many letters a word of these parts may stand for: its first part's, and those of further parts."""
-    positions = []
-    for n in range(1, len(parts) + 1):
-        for chosen in (parts[:n], [parts[0], *parts[len(parts) - n + 1 :]]):
-            if len(chosen) == n and all(
-                letters[i : i + 1] in (part[0], _DIGITS.get(part)) for i, part in enumerate(chosen)
-            ):
-                positions.append(n)
-    return positions
+        initials = [f"[{part[0]}{_DIGITS.get(part, '')}]" for part in _WORD.findall(word)]
+        fitting = initials[0] + "".join(f"{other}?" for other in initials[1:]) if initials else ""
+        pattern += f"(?:{fitting})?" if place and word in SMALL else fitting
+    return re.fullmatch(pattern, letters) is not None
 
 
 def count_initials(name: str) -> range:

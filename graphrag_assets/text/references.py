@@ -95,19 +95,10 @@ def without_references(text: str) -> str:
     return MARK.sub("", text) if "[unresolved:" in text else text
 
 
-def rows_cited_in(block: str) -> list[tuple[str, int]]:
-    """Tables and numbers in the text of a `[Data: …]` block, each once; `3-5` are three numbers.
-
-    >>> rows_cited_in("Sources (3.1, 5-6, +more); Ships (1)")
-    [('Sources', 3), ('Sources', 5), ('Sources', 6), ('Ships', 1)]
-    """
-    return list(dict.fromkeys((table, number) for table, number, _ in places_cited_in(block)))
-
-
 def places_cited_in(block: str) -> list[tuple[str, int, int | None]]:
-    """As `rows_cited_in`, with the sentence that is cited of the row, if one is.
+    """Return tables, numbers and cited sentences, if any, in the text of a `[Data: …]` block.
 
-    >>> places_cited_in("Sources (3.1, 5.2-4); Ships (1)")
+    >>> places_cited_in("Sources (3.1, 5.2-4, +more); Ships (1)")
     [('Sources', 3, 1), ('Sources', 5, 2), ('Sources', 5, 3), ('Sources', 5, 4), ('Ships', 1, None)]
     """
     return [

@@ -32,7 +32,6 @@ _EMPHASIS = re.compile(r"(^|[^\w*])\*{1,3}([^ *](?:[^*]*[^ *])?)\*{1,3}")
 _STARS = re.compile(r"(^|[^\w*])\*+")  # not that of "A*"
 _POSSESSIVE = re.compile(r"([\"”“»«*])['’]s$")
 _CODE_NAME = re.compile(r"__[A-Za-z0-9]\w*__$", re.ASCII)
-CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _DOT_IN_NAME = re.compile(r"[\w\s]\.[A-Z]{2}")  # Socket.IO, .NET
 _NOT_SPACE = re.compile(r"\S")
@@ -266,7 +265,7 @@ def _lowered() -> pl.Expr:
 
 def _spaced(texts: pl.Series, words: pl.Expr) -> pl.Expr:
     """`words` with spaces between overlapping pairs of characters, where a text has a script without spaces."""
-    if texts.str.contains(f"[{CJK}]").any():
+    if texts.str.contains(f"[{UNSPACED}]").any():
         return words.map_elements(_space_bigrams, return_dtype=pl.String)
     return words
 

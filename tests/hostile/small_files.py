@@ -6,16 +6,23 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.reading.packages import HOST, docx, open_document, paragraph, presentation, sheet_row, workbook, zipped
+from tests.reading.packages import (
+    HOST,
+    docx,
+    old_file,
+    open_document,
+    paragraph,
+    pdf,
+    presentation,
+    sheet_row,
+    workbook,
+    zipped,
+)
 
 TEXT = "Ida Holm mended the pump of Ulm in 1866."
 _REAL = Path(__file__).resolve().parents[3] / "shared/data/real-files/office"
-PDF = (
-    "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"
-    "3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>> endobj\n"
-    f"4 0 obj <</Length {len(TEXT) + 27}>> stream\nBT /F 9 Tf 9 9 Td ({TEXT}) Tj ET\nendstream endobj\n"
-    "5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj\ntrailer <</Root 1 0 R>>\n%%EOF"
-)
+
+PDF = pdf([(9, 9, 9, TEXT)]).decode()
 
 
 def _parquet() -> bytes:
@@ -85,10 +92,9 @@ SMALL: dict[str, bytes] = {
     "bib": f"@book{{a, title={{Pump}}, note={{{TEXT}}}, url={{{HOST}}}}}".encode(),
 }  # fmt: skip
 """By format; those that nobody can write by hand are `BINARY`."""
-_REAL_FILES = {"doc": "*.doc", "xls": "*.xls", "msg": "*.msg"}
-_FOUND = {name: sorted(_REAL.glob(pattern)) for name, pattern in _REAL_FILES.items()}
 BINARY: dict[str, bytes] = {
-    **{name: files[0].read_bytes() for name, files in _FOUND.items() if files},
-    "ppt": bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 4096,  # no more than the header
+    "doc": old_file("letter.doc"),
+    "ppt": old_file("talk.ppt"),
+    **{name: files[0].read_bytes() for name in ("xls", "msg") if (files := sorted(_REAL.glob(f"*.{name}")))},
 }
-"""Of the formats before 2007: real files, where they are beside the project."""
+"""Of the formats before 2007; those of `_REAL` where it is beside the project."""

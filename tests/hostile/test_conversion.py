@@ -1,7 +1,6 @@
 """Files whose conversion takes too long, too much memory, or crashes: each is a row of index_errors, and no process stays."""
 
 import contextlib
-import functools
 import os
 import signal
 import subprocess
@@ -12,60 +11,48 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from graphrag_assets.assets.scan import scan
 from graphrag_assets.reading.process import ConversionProcess
 from graphrag_assets.reading.source_records import ConversionLimits, LoadOptions, Problem, Record
 from tests.reading.packages import docx, paragraph
 
 PAGE = b"<h1>The cable</h1><p>Cyrus Field met William Thomson in Valentia.</p>"
 
-
-def expanding_docx() -> bytes:
-    return docx(paragraph("It broke. ") * 2_000_000)
-
-
-def long_html() -> bytes:
-    return f"<p>{'Кабель порван. ' * 60_000}</p>".encode()  # fewer characters than the limit has bytes
-
-
-HOSTILE: dict[Callable[[], bytes], tuple[str, str]] = {
-    expanding_docx: ("converting the docx file took more than 200 MB of memory", "Split a very large document"),
-    long_html: ("the document has 1.6 MB, the limit is 1.0 MB", "Split it."),
+HOSTILE: dict[str, tuple[Callable[[], bytes], ConversionLimits, str]] = {
+    "docx": (
+        lambda: docx(paragraph("It broke. ") * 2_000_000),
+        ConversionLimits(memory_mb=200),
+        "converting the docx file took more than 200 MB of memory",
+    ),
+    "docx that takes long": (
+        lambda: docx(paragraph("It broke. ") * 1_000_000),
+        ConversionLimits(seconds=2, memory_mb=6000),
+        "converting the docx file took more than 2 s",
+    ),
+    "html": (  # fewer characters than the limit has bytes
+        lambda: f"<p>{'Кабель порван. ' * 60_000}</p>".encode(),
+        ConversionLimits(),
+        "the document has 1.6 MB, the limit is 1.0 MB",
+    ),
 }
 
 
-@pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__)
-def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[[], bytes]) -> None:
-    file_format = make.__name__.rpartition("_")[2]
-    with ConversionProcess(ConversionLimits(memory_mb=200)) as convert:
-        refused, kept = converted(convert, make(), file_format), converted(convert, PAGE, "html")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(name: str) -> None:
+    make, limits, error = HOSTILE[name]
+    with ConversionProcess(limits) as convert:
+        refused, kept = converted(convert, make(), name.split()[0]), converted(convert, PAGE, "html")
     assert isinstance(refused, Problem)
-    assert refused.error == HOSTILE[make][0]
-    assert HOSTILE[make][1] in refused.hint
+    assert refused.error == error
+    assert "Split" in refused.hint
     assert isinstance(kept, Record)
     assert kept.text.endswith("Cyrus Field met William Thomson in Valentia.")
 
 
-@pytest.mark.extended
-def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, monkeypatch) -> None:
-    limits = functools.partial(ConversionLimits, 4, 6000)
-    monkeypatch.setattr("graphrag_assets.assets.index_batch.ConversionLimits", limits)
-    project.write("one/a.docx", docx(paragraph("It broke. ") * 1_000_000))
-    project.write("one/b.html", PAGE)
-    started = time.monotonic()
-    project.index_all()
-    assert time.monotonic() - started < 60
-    ((source, error, hint),) = project.sql("SELECT source, error, hint FROM index_errors")
-    assert (source, error) == ("one/a.docx", "converting the docx file took more than 4 s")
-    assert "Split a very long document" in hint
-    assert project.sql("SELECT source FROM documents") == [("one/b.html",)]
-    assert scan(project.index).due == []
-
-
 def test_a_crash_of_the_converter_is_named_and_the_next_file_gets_another_process() -> None:
+    others = {*psutil.Process().children()}
     with ConversionProcess(ConversionLimits()) as convert:
         converted(convert, PAGE, "html")
-        (worker,) = workers()
+        (worker,) = {*psutil.Process().children()} - others
         worker.send_signal(signal.SIGSEGV)
         while worker.status() != psutil.STATUS_ZOMBIE:  # its end is collected by the one who started it
             time.sleep(0.01)
@@ -107,25 +94,8 @@ def test_no_process_outlives_the_one_that_started_it(sent: signal.Signals) -> No
 
 def converted(convert: ConversionProcess, data: bytes, file_format: str) -> Record | Problem:
     """The only document or problem of a file."""
-    (item,) = convert(data, file_format, "text", LoadOptions(max_document_bytes=1_000_000))
+    (item,) = convert(data, file_format, LoadOptions(max_document_bytes=1_000_000))
     return item
-
-
-_BEFORE: set[psutil.Process] = set()
-
-
-@pytest.fixture(autouse=True)
-def _others() -> None:
-    """Note the conversion processes that an interrupted test before this one may have left."""
-    _BEFORE.clear()
-    _BEFORE.update(workers())
-
-
-def workers() -> list[psutil.Process]:
-    """The conversion processes of this test."""
-    children = psutil.Process().children()
-    found = [child for child in children if "graphrag_assets.reading.worker" in child.cmdline()]
-    return [child for child in found if child not in _BEFORE]
 
 
 def test_no_file_stays_in_the_home_and_temporary_folders(tmp_path, monkeypatch) -> None:

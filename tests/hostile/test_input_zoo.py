@@ -8,12 +8,11 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from click.testing import CliRunner
+from upath import UPath
 
 from graphrag_assets.assets.scan import scan, scan_input
-from graphrag_assets.cli.main import main
 from graphrag_assets.errors import InputError
-from graphrag_assets.store.input_files import InputFolder
+from tests.cli import run_command
 from tests.conftest import Project, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -40,9 +39,7 @@ OUTSIDE = "it is a link to something outside of the input folder"
 ZOO: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (lambda folder: os.mkfifo(folder / "x.txt"), NO_FILE),
     "linked_pipe": (linked_pipe, NO_FILE),
-    "endless_device": (lambda folder: (folder / "x.txt").symlink_to("/dev/zero"), OUTSIDE),
     "folder_outside": (link_to_a_folder_outside, OUTSIDE),
-    "through_the_parent": (lambda folder: (folder / "x.txt").symlink_to("../../secret.txt"), OUTSIDE),
     "broken_link": (lambda folder: (folder / "x.txt").symlink_to("nowhere.txt"), "No such file or directory"),
     "deep_folders": (
         lambda folder: (folder / "x.d" / "/".join("d" * 400)).mkdir(parents=True),
@@ -55,7 +52,6 @@ ZOO: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.extended
 def test_what_cannot_be_read_is_named_and_the_rest_is_indexed(project: Project) -> None:
     project.input.mkdir(exist_ok=True)
-    (project.input.parent / "secret.txt").write_text("A secret of Robert Halpin.")
     for name, (make, _) in ZOO.items():
         project.write(f"{name}/good.txt", TEXT)
         make(project.input / name)
@@ -72,41 +68,11 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_indexed(project: Project) 
 
 
 @pytest.mark.extended
-def test_names_that_look_alike_stay_two_documents(project):
-    (project.input / "one").mkdir()
-    for name in (b"a\xff.txt", rb"a\xff.txt", rb"a\\xff.txt", rb"a\b.txt", b"a\r.txt", b"a\n.txt", b"a\r\n.txt"):
-        Path(os.fsdecode(os.fsencode(project.input / "one") + b"/" + name)).write_text(TEXT)
-    project.index_all()
-    sources = {source for (source,) in project.sql("SELECT source FROM documents")}
-    undecodable = {r"one/a\xff.txt", r"one/a\\xff.txt", r"one/a\\\\xff.txt", r"one/a\b.txt"}
-    assert sources == undecodable | {r"one/a\x0d.txt", r"one/a\x0a.txt", r"one/a\x0d\x0a.txt"}
-
-
-@pytest.mark.extended
 def test_ids_of_rows_and_names_of_files_do_not_become_one_id(project):
     project.write("one/a.csv", f"id,text\nx.txt\x1f,{TEXT}\n")
     project.write("one/a.csv\x1fx.txt", TEXT)
     project.index_all()
     assert project.sql("SELECT count(*), count(DISTINCT id) FROM documents") == [(2, 2)]
-
-
-@pytest.mark.long
-def test_an_edit_that_keeps_size_and_time_is_found(project):
-    project.write("one/a.txt", TEXT)
-    file = project.input / "one/a.txt"
-    before = time.time() - 1000
-    os.utime(file, (before, before))
-    project.index_all()
-    assert scan(project.index).due == []
-    file.write_text(TEXT.replace("Cyrus", "Silas"))
-    os.utime(file, (before, before))
-    assert scan(project.index).due == ["one"]
-    project.index_all()
-    copy = project.root / "copy.txt"
-    copy.write_text(TEXT.replace("Cyrus", "Titus"))
-    os.utime(copy, (before, before))
-    copy.replace(file)  # as rsync puts a file in its place
-    assert scan(project.index).due == ["one"]
 
 
 @pytest.mark.extended
@@ -165,22 +131,14 @@ def test_an_index_never_indexes_itself(project, monkeypatch, place):
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1:1/x", "http://127.0.0.1:1/x/"])
 def test_an_address_without_a_server_is_one_sentence_with_the_remedy(project, monkeypatch, address):
-    folder = InputFolder(address)
-    for ask in (lambda: list(folder.list_batches()), lambda: folder.files("b")):
-        with pytest.raises(InputError, match=r"cannot be read: .*Check the address, the network") as refused:
-            ask()
-        assert "\n" not in str(refused.value)
     monkeypatch.setenv("GRAPHRAG_INPUT", address)
-    shown = CliRunner().invoke(main, ["index"])
-    assert shown.exit_code == 1
-    assert "Traceback" not in shown.output
-    assert "Check the address" in " ".join(shown.output.split())
+    said = run_command("index", status=1, GRAPHRAG_INPUT=address)
+    assert "Traceback" not in said
+    assert "Check the address" in " ".join(said.split())
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(start_with, monkeypatch):
-    from upath import UPath
-
     project = start_with({"one/sub/a.txt": TEXT, "two/b.txt": TEXT})
     listed = type(UPath(".")).iterdir
 
@@ -189,17 +147,16 @@ def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(
             raise PermissionError(13, "Permission denied")
         return listed(self)
 
+    project.write("two/b.txt", f"{TEXT} Robert Halpin was his chief officer.")
     with monkeypatch.context() as patch:
         patch.setattr(type(UPath(".")), "iterdir", refuse)
-        project.write("two/b.txt", f"{TEXT} Robert Halpin was his chief officer.")
-        found = scan_input(project.index)
-        assert (found.due, found.unchanged) == (["two"], ["one"])
+        scanned = scan_input(project.index)
+        assert (scanned.due, scanned.unchanged) == (["two"], ["one"])
         project.index_all("two")
-    assert project.sql("SELECT batch, source, stage FROM index_errors") == [("one", "one", "scan")]
-    ((error, hint),) = project.sql("SELECT error, hint FROM index_errors")
+    ((batch, stage, error, hint),) = project.sql("SELECT batch, stage, error, hint FROM index_errors")
+    assert (batch, stage) == ("one", "scan")
     assert "Permission denied" in error
     assert "stays as it was indexed" in hint
-    assert project.sql("SELECT count(*) FROM documents WHERE batch = 'one'") == [(1,)]
     project.index_all()
     assert project.sql("FROM index_errors") == []
 

@@ -5,31 +5,25 @@ Parquet files that expand are read in a process with limits.
 
 import io
 import time
-from collections.abc import Callable
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.reading.kinds import read_records
 from graphrag_assets.reading.process import ConversionProcess
+from graphrag_assets.reading.read_records import read_records
 from graphrag_assets.reading.source_records import ConversionLimits, LoadOptions, Problem, Record
 from graphrag_assets.reading.tables import csv_records
 
 SIZE = 250_000  # bytes
 REPEATED = [
     ("csv", b'x","y\n'),  # each line, read on its own, opens a quote that never ends
-    ("csv", b'"a\n'),
-    ("csv", b'a,"\n'),
     ("csv", b'x,""y"\n'),
     ("csv", b","),
-    ("tsv", b'x"\t"y\n'),
     ("json", b"["),
     ("json", b'{"a":'),
-    ("json", b'"\\'),
     ("jsonl", b'{"text": "\n'),
-    ("jsonl", b"[[[[[[[[\n"),
     ("jsonl", b"9" * 4000 + b"\n"),
     ("parquet", b"PAR1"),
 ]
@@ -51,30 +45,18 @@ def parquet(**columns: pl.Series) -> bytes:
     return file.getvalue()
 
 
-def repeated(value: object, n: int) -> pl.Series:
-    return pl.repeat(value, n, eager=True)
-
-
-PARQUET_BOMBS: dict[str, Callable[[], bytes]] = {
-    "a gigabyte of one text, by its dictionary": lambda: parquet(text=repeated("a" * 1_000, 1_000_000)),
-    "a text of 250 MB": lambda: parquet(text=pl.Series(["a" * 250_000_000])),
-    "a list of 32 million numbers": lambda: parquet(text=pl.Series(["a"]), x=pl.Series([[0] * 32_000_000])),
-    "16 million short rows": lambda: parquet(text=repeated("It broke.", 16_000_000)),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", PARQUET_BOMBS)
-def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str) -> None:
-    bomb = PARQUET_BOMBS[name]()
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    "column", [pl.repeat("a" * 1_000, 1_000_000, eager=True), pl.Series(["a" * 250_000_000])], ids=["rows", "one text"]
+)
+def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(column: pl.Series) -> None:
+    bomb = parquet(text=column)
     assert len(bomb) < 200_000
     with ConversionProcess(ConversionLimits(memory_mb=200)) as convert:
         (problem,) = read_records("a.parquet", bomb, LoadOptions(), convert)
-        small = parquet(text=pl.Series(["It held."]))
-        (record,) = read_records("b.parquet", small, LoadOptions(), convert)
+        (record,) = read_records("b.parquet", parquet(text=pl.Series(["It held."])), LoadOptions(), convert)
     assert isinstance(problem, Problem)
     assert problem.error == "converting the parquet file took more than 200 MB of memory"
-    assert "Split a very large document" in problem.hint
     assert isinstance(record, Record)
     assert record.text == "It held."
 

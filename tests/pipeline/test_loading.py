@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, LoadOptions, load_documents
+from graphrag_assets.reading.binary_tables import read_parquet
 from graphrag_assets.reading.process import ConversionProcess, conversion_process
 from graphrag_assets.reading.source_records import ConversionLimits, Problem, Record
-from graphrag_assets.reading.tables import read_parquet
 from graphrag_assets.store.input_files import InputFolder
 from graphrag_assets.text.words import count_tokens
 
@@ -47,10 +47,10 @@ class InMemoryFile:
 class WithoutProcess(ConversionProcess):
     """Reads Parquet in this process, which is faster for many small files."""
 
-    def __call__(self, data: bytes, file_format: str, column: str, options: LoadOptions) -> list[Record | Problem]:
+    def __call__(self, data: bytes, file_format: str, options: LoadOptions) -> list[Record | Problem]:
         if file_format == "parquet":
-            return list(read_parquet(data, column, options))
-        return super().__call__(data, file_format, column, options)
+            return list(read_parquet(data, options))
+        return super().__call__(data, file_format, options)
 
 
 WITHOUT_PROCESS = WithoutProcess(ConversionLimits())
@@ -62,8 +62,8 @@ def load(root: Path, files: Mapping[str, str | bytes], **options: Any) -> Loaded
         file = root / "b" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
-    with conversion_process(ConversionLimits()) as convert:
-        return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options), convert)
+    convert = conversion_process(ConversionLimits())
+    return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options), convert)
 
 
 def texts(loaded: Loaded) -> list[str]:

@@ -1,7 +1,9 @@
-"""Packages of office programs, written by hand; each refers to a picture on a server that never answers."""
+"""Packages of office programs, written by hand, with a picture on a server that never answers; PDFs."""
 
 import io
+import lzma
 import zipfile
+from pathlib import Path
 
 HOST = "http://192.0.2.1"  # reserved for documentation
 FORMATS = "http://schemas.openxmlformats.org"
@@ -11,6 +13,12 @@ WORD = f"{FORMATS}/wordprocessingml/2006/main"
 SHEET = f"{FORMATS}/spreadsheetml/2006/main"
 RELATIONS = f"{FORMATS}/officeDocument/2006/relationships"
 PACKAGE = f"{FORMATS}/package/2006"
+
+
+def old_file(name: str) -> bytes:
+    """A file of an older office program."""
+    folder = Path(__file__).resolve().parents[1] / "data" / "old-office"
+    return lzma.decompress((folder / f"{name}.xz").read_bytes())
 
 
 def zipped(**parts: str) -> bytes:
@@ -136,3 +144,18 @@ def presentation(*slides: tuple[str, str]) -> bytes:
         )
         parts[f"ppt/notesSlides/notesSlide{k + 1}.xml"] = tree("notes", shape("sldNum", "9"), shape("body", notes))
     return zipped(**parts)
+
+
+def pdf(*pages: list[tuple[int, int, int, str]]) -> bytes:
+    """A PDF of pages, each of lines with their place, size and text."""
+    font = 3 + 2 * len(pages)
+    kids = " ".join(f"{number} 0 R" for number in range(3, font, 2))
+    objects = ["<</Type/Catalog/Pages 2 0 R>>", f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>"]
+    for number, lines in enumerate(pages):
+        content = "".join(f"BT /F {size} Tf {x} {y} Td ({text}) Tj ET\n" for x, y, size, text in lines)
+        page = f"/Contents {4 + 2 * number} 0 R/Resources<</Font<</F {font} 0 R>>>>"
+        objects.append(f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]{page}>>")
+        objects.append(f"<</Length {len(content)}>> stream\n{content}endstream")
+    objects.append("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
+    body = "".join(f"{number} 0 obj {content} endobj\n" for number, content in enumerate(objects, start=1))
+    return f"%PDF-1.4\n{body}trailer <</Root 1 0 R>>\n%%EOF".encode()

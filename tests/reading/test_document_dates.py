@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -17,82 +18,44 @@ from tests.pipeline.test_loading import load
 DAY = date(2021, 4, 3)
 
 
-@pytest.mark.parametrize(
-    "stated",
-    [
-        "2021-04-03",
-        "2021-04-03T23:30:00-08:00",  # the day as it is written
-        "2021-04-03 10:00:00+00:00",
-        "20210403",
-        "2021/4/3",
-        "3 April 2021",
-        "Apr. 3rd, 2021",
-        "Sat, 03 Apr 2021 10:00:00 GMT",
-        "3.4.2021",
-    ],
-)
-def test_common_forms_of_a_date_are_read(stated: str) -> None:
-    assert date_of(stated) == DAY
+STATED = {
+    "2021-04-03T23:30:00-08:00": DAY,  # the day as it is written
+    "20210403": DAY,
+    "Apr. 3rd, 2021": DAY,
+    "Sat, 03 Apr 2021 10:00:00 GMT": DAY,
+    "3.4.2021": DAY,
+    "13/04/2021": date(2021, 4, 13),
+    "04/04/2021": date(2021, 4, 4),
+    "1866-07": date(1866, 7, 1),
+    **dict.fromkeys(("03/04/2021", "1866-13", "2021-02-30", "3 Apr 21", "1617408000", "yesterday", "50 BC", ""), None),
+}
+HEADS = {
+    "Kestrel Ltd, 12 Foundry Lane, Stennis\n3 April 2021\n\nTo Marlow Ltd\n\nYour reviewer errs.": DAY,
+    "Harwick, den 3. April 2021\n\nSehr geehrte Frau Marsh": DAY,
+    "Paris, le 3 avril 2021\n\nMadame": DAY,
+    "# Report on the fan\n\n**Date: April 3, 2021**\n\nThe fan stopped.": DAY,
+    "Due: 3 April 2021\n\nThe fan.": None,
+    "Diary\n\n3 April 2021\n\nRain.\n\n4 April 2021\n\nSun.": None,  # of several days
+    "line\n" * 20 + "3 April 2021\n": None,
+}
+NAMES = {
+    "2021-04-03-notes.md": DAY,
+    "minutes_20210403.txt": DAY,
+    "20211345 then 2021.04.03.txt": DAY,
+    "120210403.txt": None,
+    "2021-04-03/notes.txt": None,
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Kestrel Ltd, 12 Foundry Lane, Stennis\n3 April 2021\n\nTo Marlow Ltd\n\nYour reviewer errs.", DAY),
-        ("Harwick, den 3. April 2021\n\nSehr geehrte Frau Marsh", DAY),
-        ("Paris, le 3 avril 2021\n\nMadame", DAY),
-        ("Madrid, 3 de abril de 2021\n\nEstimada", DAY),
-        ("# Report on the fan\n\n**Date: April 3, 2021**\n\nThe fan stopped.", DAY),
-        ("Saturday, 3 April 2021\n\nDear all", DAY),
-        ("The fan was installed on 3 April 2021\nand works.", None),
-        ("Due: 3 April 2021\n\nThe fan.", None),
-        ("Diary\n\n3 April 2021\n\nRain.\n\n4 April 2021\n\nSun.", None),  # of several days
-        ("line\n" * 20 + "3 April 2021\n", None),
-        ("3/4/2021\n\nDear all", None),
-    ],
-)
-def test_the_head_of_a_letter_or_report_has_its_date(text: str, expected: date | None) -> None:
-    assert in_head(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("stated", "expected"),
-    [
-        ("13/04/2021", date(2021, 4, 13)),
-        ("04/13/2021", date(2021, 4, 13)),
-        ("04/04/2021", date(2021, 4, 4)),
-        ("03/04/2021", None),
-        ("1866", date(1866, 1, 1)),
-        ("1866-07", date(1866, 7, 1)),
-        *((text, None) for text in ("1866-13", "2021-02-30", "3 Apr 21", "1617408000", "yesterday", "50 BC", "", None)),
-    ],
-)
-def test_what_is_ambiguous_or_impossible_is_no_date(stated: str | None, expected: date | None) -> None:
-    assert date_of(stated) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("2021-04-03-notes.md", DAY),
-        ("minutes_20210403.txt", DAY),
-        ("a.2021_04_03.txt", DAY),
-        ("20211345 then 2021.04.03.txt", DAY),
-        ("99999999.txt", None),
-        ("120210403.txt", None),
-        ("2021-04.txt", None),
-        ("2021-04-03/notes.txt", None),
-    ],
-)
-def test_a_date_in_the_name_of_a_file_is_read(name: str, expected: date | None) -> None:
-    assert in_name(name) == expected
+@pytest.mark.parametrize(("read", "expected"), [(date_of, STATED), (in_head, HEADS), (in_name, NAMES)])
+def test_a_date_is_read_where_it_is_certain(read: Callable, expected: dict[str, date | None]) -> None:
+    assert {text: read(text) for text in expected} == expected
 
 
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
         ("---\ndate: 2021-02-30\ntags: [a]\n---\nText", {"date": "2021-02-30", "tags": ["a"]}),
-        ("---\ndate: 1\n...\n", {"date": "1"}),
         ("---\nonly words\n---\n", {}),
         ("---\na: [\n---\n", {}),
         ("Text\n---\ndate: 1\n---\n", {}),
@@ -113,31 +76,18 @@ def dates(root: Path, files: dict[str, str | bytes], **options: str) -> list[dat
         ({"a.txt": "---\nDate: x\ndocument_date: 3 April 2021\n---\nText"}, DAY),
         ({"2020-01-01.md": "---\ndate: 2021-04-03\n---\n# A\n"}, DAY),
         ({"2021-04-03.md": "---\ndate: soon\n---\n# A\n"}, DAY),
-        ({"a.csv": "text,date\nIt held.,3.4.2021\n"}, DAY),
         ({"a.csv": "text,date,document_date\nIt held.,2020-01-01,2021-04-03\n"}, DAY),
-        ({"a.csv": "text,date\nIt held.,03/04/2021\n"}, None),
         ({"2021-04-03.csv": "text,date\nIt held.,\n"}, DAY),
         ({"a.jsonl": json.dumps({"text": "It held.", "metadata": {"date": "2021-04-03"}})}, DAY),
-        ({"a.jsonl": json.dumps({"text": "It held.", "date": True})}, None),
-        ({"a.txt": "It held."}, None),
     ],
 )
 def test_the_first_place_with_a_date_gives_it(tmp_path: Path, files: dict, expected: date | None) -> None:
     assert dates(tmp_path, files) == [expected]
 
 
-def test_columns_of_parquet_files_may_be_dates(tmp_path: Path) -> None:
-    pl.DataFrame({"text": ["It held."], "date": [DAY]}).write_parquet(tmp_path / "a.parquet")
-    assert dates(tmp_path, {"a.parquet": (tmp_path / "a.parquet").read_bytes()}) == [DAY]
-
-
-@pytest.mark.parametrize(
-    "meta",
-    ['property="article:published_time" content="2021-04-03T10:00:00Z"', 'NAME="DC.Date" content="3 April 2021"'],
-)
-def test_meta_tags_of_a_web_page_have_its_date(tmp_path: Path, meta: str) -> None:
-    page = f'<html><head><meta name="date" content="soon"><meta {meta}></head><body><p>It held.</p></body></html>'
-    assert dates(tmp_path, {"a.html": page}) == [DAY]
+def test_a_meta_tag_of_a_web_page_has_its_date(tmp_path: Path) -> None:
+    metas = '<meta name="date" content="soon"><meta NAME="DC.Date" content="3 April 2021">'
+    assert dates(tmp_path, {"a.html": f"<html><head>{metas}</head><body><p>It held.</p></body></html>"}) == [DAY]
 
 
 def test_a_named_column_without_a_date_is_an_error_and_the_document_is_indexed(tmp_path: Path) -> None:
@@ -154,10 +104,10 @@ def test_times_of_parquet_files_do_not_depend_on_the_zone_of_the_machine(tmp_pat
     pl.DataFrame({"text": ["It held."], "noted": [time]}).write_parquet(tmp_path / "a.parquet")
     code = f"""if True:
         from graphrag_assets.reading.source_records import LoadOptions
-        from graphrag_assets.reading.tables import read_parquet
+        from graphrag_assets.reading.binary_tables import read_parquet
         with open({str(tmp_path / "a.parquet")!r}, "rb") as file:
-            print(*(record.raw_data for record in read_parquet(file.read(), "text", LoadOptions())))
+            print(*(record.metadata for record in read_parquet(file.read(), LoadOptions())))
     """
     environment = {**os.environ, "TZ": "America/New_York"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == '{"noted": "2020-01-01T00:00:00+00:00"}'
+    assert done.stdout.strip() == "{'noted': '2020-01-01T00:00:00+00:00'}"

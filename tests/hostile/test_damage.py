@@ -1,4 +1,4 @@
-"""Damage to the published state: readers see the newest whole publication, and the next `index` mends it, unchanged or not."""
+"""Damage to what is stored: readers see the newest whole publication, and each error is one sentence with its remedy."""
 
 import os
 import shutil
@@ -12,6 +12,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import current_number, kept_publications, point_to
 from graphrag_assets.store.publications import list_publications, roll_back
+from tests.cli import run_command
 from tests.conftest import IndexFolder, Project, build_once, default_settings
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -22,18 +23,12 @@ def link_to_another(index: Path) -> None:
     (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-1.duckdb"))
 
 
-def stray_files(index: Path) -> None:
-    for name in ("graphrag-x.duckdb", "graphrag-3.duckdb.tmp", "notes.txt", "graphrag-.duckdb"):
-        (index / "publications" / name).write_text("not a publication")
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty pointer": lambda index: (index / "CURRENT").write_text(""),
     "no pointer": lambda index: (index / "CURRENT").unlink(),
     "pointer to nothing": lambda index: (index / "CURRENT").write_text("publications/graphrag-99.duckdb\n"),
     "truncated file": lambda index: os.truncate(index / "publications" / "graphrag-2.duckdb", 5000),
     "no file": lambda index: (index / "publications" / "graphrag-2.duckdb").unlink(),
-    "stray files": stray_files,
     "link to another": link_to_another,
 }
 
@@ -46,14 +41,12 @@ def published(project, shared_folder) -> Project:
         with pytest.MonkeyPatch.context() as patch:
             default_settings(root, patch)
             built = IndexFolder(root)
-            built.write("one/a.txt", TEXT)
-            built.index_all()
-            built.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
-            built.index_all()
+            for name, text in (("a", TEXT), ("b", "Robert Halpin sailed with Daniel Gooch.")):
+                built.write(f"one/{name}.txt", text)
+                built.index_all()
 
     copied = build_once(shared_folder / "two-publications", build)
     shutil.copytree(copied, project.root, symlinks=True, dirs_exist_ok=True)
-    assert kept_publications(project.root / "index") == [1, 2]
     return project
 
 
@@ -73,7 +66,8 @@ def test_readers_go_on_and_the_next_index_mends_it(published, damage):
 
 def test_publications_that_are_none_are_not_listed(published):
     index = published.root / "index"
-    (index / "publications" / "graphrag-98.duckdb").write_text("garbage")
+    for name in ("graphrag-x.duckdb", "graphrag-3.duckdb.tmp", "notes.txt", "graphrag-98.duckdb"):
+        (index / "publications" / name).write_text("not a publication")
     (index / "publications" / "graphrag-99.duckdb").mkdir()
     assert [kept.number for kept in list_publications(index)] == [1, 2]
 
@@ -99,3 +93,30 @@ def test_a_folder_in_the_place_of_a_pointer_is_one_sentence(tmp_path, name):
     assert current_number(tmp_path) == 1
     assert (tmp_path / "graphrag.duckdb").readlink() == Path("publications/graphrag-1.duckdb")
     assert not list(tmp_path.rglob(".draft-*"))
+
+
+def overwrite(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[12288:200_000] = bytes(len(content[12288:200_000]))
+    path.write_bytes(content)
+
+
+DATABASE_DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no database": lambda path: path.write_bytes(b"hello" * 5000),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:20_000]),
+    "overwritten": overwrite,
+}
+
+
+@pytest.mark.parametrize("damage", DATABASE_DAMAGES)
+def test_a_damaged_working_database_is_named_with_the_remedy(project, damage):
+    working = project.index.working
+    assert working.read("SELECT 1 AS n").item() == 1
+    DATABASE_DAMAGES[damage](working.path)
+    with pytest.raises(StoreError, match=r"is damaged\. Restore it from a backup\. Or delete it and run"):
+        working.read("FROM documents")
+    said = run_command("status", status=1)
+    assert said.startswith("Error: The working database")
+    assert said.count("\n") == 1
+    working.path.unlink()
+    assert working.read("FROM documents").is_empty()

@@ -9,7 +9,6 @@ from graphrag_assets.embedded.names import Mention
 from graphrag_assets.embedded.tagging import TaggedSentence, is_generic_noun, known_word, singular, word_list
 
 _CONCEPT = re.compile(r"[JnE]*n")
-_LAWS = word_list("cue_words:laws")  # "law of squares"
 _HYPHEN_STOPS = word_list("cue_words:hyphen stops")
 
 
@@ -34,11 +33,7 @@ def concepts_in(
     masked = list(kinds)
     for name in names:
         masked[name.first : name.last] = "Z" * (name.last - name.first)
-    concepts = [
-        Mention(" ".join(sentence.words[i - 1 : i + 2]), i - 1, i + 2, cues.CONCEPT, 0)
-        for i in range(1, len(kinds) - 1)
-        if kinds[i] == "o" and kinds[i + 1] in "nx" and sentence.words[i - 1] in _LAWS
-    ]
+    concepts = []
     for match in _CONCEPT.finditer("".join(masked)):
         first, last = match.span()
         while first < last - 1 and kinds[first] == "E":

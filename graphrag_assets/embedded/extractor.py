@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise, takewhile, zip_longest
+from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
 from graphrag_assets.contracts.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
@@ -40,12 +40,11 @@ from graphrag_assets.embedded.wording import DEFINES, begins_with_anaphor, self_
 from graphrag_assets.text.languages import CASELESS, UNKNOWN
 from graphrag_assets.text.words import title_key
 
-EXTRACTOR = "embedded/nlp-7"
+EXTRACTOR = "embedded/nlp-8"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
-_BETWEEN_LISTED = (",", "a", ",a")
 _WEAKEST = 1 + 10 * cues.ENOUGH
 _OPENING = 400  # characters in which a text says what it is about
 _Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
@@ -85,8 +84,6 @@ def extract_unit(
     above = [name for sentence, names, _ in sentences if sentence.heading for name in names]
     sentences = [(sentence, [] if sentence.heading else names, concepts) for sentence, names, concepts in sentences]
     things = _things(sentences)
-    if english:
-        _type_lists(sentences, things)
     in_order = [sentence for sentence, _, _ in sentences]
     named = []
     for number, (sentence, names, concepts) in enumerate(sentences):
@@ -325,22 +322,6 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
             full.types.update({cues.PERSON: short.types.total()})
             things[word] = full
     return things
-
-
-def _type_lists(sentences: _Sentences, things: dict[str, _Thing]) -> None:
-    """Type what is in_run with a person as persons: "Field, Bright and Thomson", where Field is one in the unit."""
-    for sentence, names, _ in sentences:
-        run: list[Mention] = []
-        for name, following in zip_longest(names, names[1:]):
-            run.append(name)
-            if following and sentence.kinds[name.last : following.first] in _BETWEEN_LISTED:
-                continue
-            if len(run) > 2:
-                in_run = [things[key] for one in run if (key := _key(one.title, one.type)) in things]
-                if {thing.type for thing in in_run if thing.types} == {cues.PERSON}:
-                    for thing in in_run:
-                        thing.types.setdefault(cues.PERSON, 1)
-            run = []
 
 
 def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Mention]:

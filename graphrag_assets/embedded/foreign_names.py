@@ -48,15 +48,11 @@ _DETERMINERS = word_list("foreign_words:german determiners")
 _PREPOSITIONS = word_list("foreign_words:german prepositions")
 _CLASS_NOUNS = word_list("foreign_words:german class nouns")
 _NO_NAMES = word_list("foreign_words:not names")
-_GERMAN_NOUN = re.compile(
-    r"(?:ung|heit|keit|schaft|tion|tät|nis|ismus|ungen|heiten|keiten|schaften|tionen|täten|chen|lein)s?$"
-)
 _SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
 _OF_A_CLASS, _OF_A_LIST = 1, 5
 """The evidence of names after a class noun, and of those that lists know."""
 _LISTING = ("und", "oder", "sowie", ",")
 _FEMININE_CASES = ("der", "einer", "zur", "dieser", "ihrer", "seiner", "unserer")
-_ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")
 
 
 def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[TaggedSentence, list[Mention]]]:
@@ -198,7 +194,7 @@ class _Unit:
 
     def _begins_name(self, words: Sequence[str], kinds: str, i: int) -> bool:
         lower, word = words[i].lower(), words[i]
-        if kinds[i] not in "NW" or len(lower) < 2 or lower in _NO_NAMES or _ROMAN_OR_ELIDED.match(word):
+        if kinds[i] not in "NW" or len(lower) < 2 or lower in _NO_NAMES:
             return False
         if is_structure_word(word):
             return False
@@ -269,7 +265,7 @@ class _Unit:
             return True
         head = words[-1].lower()
         key = self.stem(head)
-        if key in self.common or _GERMAN_NOUN.search(head):
+        if key in self.common:
             return False
         bare = self.bare.get(key, [])
         return len(words) > 1 or key in self.sure or head in self.title or (len(bare) > 1 and any(bare))

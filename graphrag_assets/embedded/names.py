@@ -417,15 +417,11 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     apposition = words[last + 1 : last + 6] if after == "," else []
     if not article and any(singular(w) in cues.OCCUPATIONS for w in takewhile(lambda w: w != ",", apposition)):
         return cues.PERSON, 4
-    if after in cues.FIRM_NOUNS or (after == "'s" and "".join(words[last + 1 : last + 2]).lower() in cues.FIRM_NOUNS):
-        return cues.NAME, 3
-    if before in cues.THING_VERBS or (before in cues.THING_PREPOSITIONS and last - first == 1):
-        return cues.NAME, 3
     is_modifier = kinds[last : last + 1] in ("n", "x") and after not in cues.GEO_ENDINGS
     is_common = is_modifier or known_word(words[last - 1].lower())  # "in Java code", "in Settings"
     is_thing = kinds[first] == "A" or kinds[last : last + 1] == "s" or (is_common and before in cues.WITHIN)
     if before in cues.PLACE_PREPOSITIONS and not is_thing:
-        return (cues.NAME, 3) if second in cues.MADE_IN and before == "in" else (cues.GEO, 3)
+        return cues.GEO, 3
     if before in ("from", "to") and second in cues.TRAVEL_VERBS and not is_common:
         return cues.GEO, 3
     if kinds[:first][-1:] in ("p", "o") and after == "," and " ".join(words[last + 1 : last + 2]).lower() in _PLACES:

@@ -2,7 +2,7 @@
 
 Evidence is a number from 0 to 9. Below `ENOUGH` it gives no type, however often it occurs: a name without a type is
 better than one with a wrong one. A `HINT` decides where there is no evidence (PERSON), or against weak evidence (NAME,
-of what acts as no place does). `NAME` with evidence stands for words that go with things ("runs on Rust").
+of what acts as no place does). `NAME` with evidence stands for the forms of things ("Node.js").
 """
 
 import re
@@ -26,10 +26,6 @@ PERSONAL_VERBS = word_list("cue_words:personal verbs")
 OCCUPATIONS = word_list("generic_roles") - word_list("cue_words:bodies")
 PLACE_PREPOSITIONS = word_list("cue_words:place prepositions")
 WITHIN = ("in", "into", "within")  # things, too: "in Settings"
-THING_VERBS = word_list("cue_words:verbs of things")
-THING_PREPOSITIONS = word_list("cue_words:prepositions of things")
-MADE_IN = word_list("cue_words:made in")
-FIRM_NOUNS = word_list("cue_words:nouns of firms")
 TRAVEL_VERBS = word_list("cue_words:travel verbs")
 ENOUGH, HINT = 3, 2
 _NUMERAL = re.compile(r"(?:[IVXL]+|\d[\d.]*[A-Za-z]?)$")

@@ -30,9 +30,7 @@ def test_people_lose_their_honorifics_and_the_surname_alone_means_the_same_perso
     ("name", "kind"),
     [
         ("Bank of England", "ORGANIZATION"),
-        ("Telegraph Construction and Maintenance Company", "ORGANIZATION"),
         ("New York, Newfoundland and London Telegraph Company", "ORGANIZATION"),
-        ("Bay of Biscay", "GEO"),
         ("Battle of Hastings", "EVENT"),
         ("Ghost of Christmas Past", "NAME"),
     ],
@@ -50,8 +48,6 @@ def test_names_of_several_words_are_kept_whole(name: str, kind: str) -> None:
         ("The bishop lived in St. John's for years.", "St. John's", "GEO"),
         ("The cable was coiled in HMS Agamemnon at night.", "HMS Agamemnon", "NAME"),
         ("The crew of the *Great Eastern* sailed again.", "Great Eastern", "NAME"),
-        ("They ordered forty loaves from Hartley Bakery.", "Hartley Bakery", "ORGANIZATION"),
-        ("They ate at the Peterson Grill House and left.", "Peterson Grill House", "NAME"),
         ("A letter from Ferdinand de Lesseps arrived.", "Ferdinand de Lesseps", "PERSON"),
         ("It was ordered by J. W. Brett himself.", "J. W. Brett", "PERSON"),
     ],
@@ -120,8 +116,6 @@ def test_concepts_are_specific_noun_phrases() -> None:
         "## Raising The Capital Again\n\nIt took about £350 in all, and 12 years.",
         "American and British engineers spoke English and French.",
         "",
-        "   \n\n ",
-        "!!! ??? ... -- 12 34 %",
     ],
 )
 def test_fragments_are_no_entities(text: str) -> None:
@@ -142,7 +136,6 @@ def test_a_capital_at_a_sentence_start_is_believed_when_the_unit_or_the_title_co
         ("In geometry, the Graham number is an integer.", "Graham number", ["Graham number"]),
         ("Biology is the study of life.", "Biology", ["Biology"]),
         ("Life is long.", "Biology", []),
-        ("It rained.", "customers.csv (3)", []),
         ("It rained.", "mail1", []),
         ("It rained.", "The expedition of 1857", []),
         ("It rained.", "Bank Raises Rates Again", []),
@@ -205,11 +198,6 @@ def test_relationships_join_entities_of_one_sentence_only() -> None:
             ("George Preedy", "COMMANDED", "HMS Agamemnon"),
         ),
         ("Jane Austen was born in Hampshire.", ("Jane Austen", "BORN_IN", "Hampshire")),
-        (
-            "Cyrus Field founded the Atlantic Telegraph Company.",
-            ("Cyrus Field", "FOUNDED", "Atlantic Telegraph Company"),
-        ),
-        ("Cyrus Field married Mary Stone.", ("Cyrus Field", "MARRIED", "Mary Stone")),
         ("He went to Bull Bay, Newfoundland.", ("Bull Bay", "LOCATED_IN", "Newfoundland")),
     ],
 )

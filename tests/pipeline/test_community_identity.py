@@ -39,12 +39,6 @@ def test_of_two_heirs_the_one_with_the_larger_overlap_inherits() -> None:
     assert ids_after(previous, current) == {"k1": "p", "k2": "k2"}
 
 
-def test_a_merger_keeps_the_id_of_its_largest_part() -> None:
-    previous = previous_of(("p", 0, "abcdef"), ("q", 0, "ghij"))
-    current = current_of(("k", 0, "abcdefghij"))
-    assert ids_after(previous, current) == {"k": "p"}
-
-
 def test_a_community_that_moved_to_another_level_is_still_itself() -> None:
     previous = previous_of(("p", 0, "abcdefgh"), ("q", 1, "abcde"), ("r", 1, "fgh"))
     current = current_of(("k1", 0, "abcde"), ("k2", 0, "fgh"))

@@ -30,7 +30,7 @@ def errors(loaded: Loaded) -> list[tuple[object, ...]]:
     [
         *(
             ({**RELATIONSHIP, "strength": value}, f"strength is {value!r}, which is not a number above 0")
-            for value in ("nan", "1e308", "7,5", "0")
+            for value in ("nan", "7,5", "0")
         ),
         ({**CLAIM, "status": "maybe"}, "status is 'maybe', which is not TRUE, FALSE or SUSPECTED"),
         ({**CLAIM, "start_date": "soon"}, "start_date is 'soon', which is not a date"),

@@ -104,7 +104,7 @@ def _questions(settings: Settings) -> Iterator[tuple[str, str, Callable[[], str]
         from graphrag_assets.embedded import encoder_of
 
         def embed() -> str:
-            (vector,) = encoder_of(settings.embedding_model).embed_passages(["ready"])
+            (vector,) = encoder_of(settings.embedding_model).embed(["ready"])
             return f"{len(vector)} dimensions"
 
         yield "embeddings", settings.embedding_model, embed, UsageMeter()

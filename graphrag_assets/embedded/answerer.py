@@ -1,9 +1,9 @@
 """Answers without a model: the passages of the evidence that answer best, quoted and cited.
 
 Each statement of the evidence is scored by the share of the question's terms that it has, each term counting by how
-rare it is in the evidence. A pronoun has those of the sentence before it. Headings and titles count for less, but for
-names. Passages with more of the question, statements with the kind of answer or the reason wanted, and definitions of
-what the question is about score more. The best one is quoted alone, and up to two others support it.
+rare it is in the evidence. A pronoun has those of the sentence before it, and every statement those of the headings and
+the title above it. Passages with more of the question, statements with the kind of answer or the reason wanted, and
+definitions of what the question is about score more. The best one is quoted alone, and up to two others support it.
 
 They are an answer when one of them has at least half of the question. Otherwise they are shown after `CLOSEST`. There
 are no levels of confidence: without a model they mislead.
@@ -67,10 +67,8 @@ _MIN_OF_BEST = 0.4  # of the best score
 _MIN_POINT = 0.45  # of the best point's score, in a list of points
 _SAME = 0.7  # of the shorter one's words: from here on two quotations or points say the same
 
-# What a term that is no name counts where only a heading or title has it, and what other evidence adds to the share of
-# the question.
-# Set on half of the collections of tests/query/questions.json, and flat: another tenth changes little.
-_ABOVE = 0.6
+# What other evidence adds to the share of the question. Set on half of the collections of tests/query/questions.json,
+# and flat: another tenth changes little.
 _PASSAGE, _KIND, _REASON, _DEFINITION = 0.4, 0.25, 0.5, 0.3
 _COVERED = 0.5  # how much of a term's weight a quotation uses up
 
@@ -254,7 +252,7 @@ def _quoted(
         if one.before is not None and (begins_with_anaphor(one.text) or candidates[one.before].is_question):
             before[place] = np.maximum(in_text[one.before], before[one.before])
     named = np.array([term in analysis.named for term in analysis.terms], bool)
-    matches = np.maximum.reduce([in_text, before, np.where(named, 1, _ABOVE) * np.maximum(above, titles[of_passage])])
+    matches = np.maximum.reduce([in_text, before, above, titles[of_passage]])
     eligible = np.array([one.is_quotable for one in candidates]) & (in_text + above + before).any(axis=1)
     said_once = eligible & ~_is_notice(candidates, passages)
     eligible = said_once if said_once.any() else eligible

@@ -29,9 +29,7 @@ def embedded_models(settings: Settings) -> IndexingModels:
         return models
 
     def embed_locally(texts: Sequence[str]) -> np.ndarray:
-        if not texts:
-            return np.zeros((len(texts), 0), np.float32)
-        return semantic.encoder_of(settings.embedding_model).embed_passages(texts)
+        return semantic.encoder_of(settings.embedding_model).embed(texts)
 
     semantic.check_model(settings.embedding_model)
     return replace(models, embedding_model=semantic.INDEX_MODEL, embed=embed_locally)

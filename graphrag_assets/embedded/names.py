@@ -92,8 +92,6 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
 def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
     """Return the sentence's kinds with each undecided capital (W) taken for a name (N) or a common word."""
     kinds = sentence.kinds
-    if "W" not in kinds:
-        return kinds
     decided = list(kinds)
     for i, kind in enumerate(kinds):
         if kind == "W":
@@ -103,15 +101,13 @@ def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
             exclaimed = ends.startswith("!") and not ends[2:].islower() and word not in seen.words
             numbered = kinds[i + 1 : i + 3] == "#v" and word_tag(word).startswith("NN") and not is_structure_word(word)
             firm = kinds[i + 1 : i + 3] == "&N"
-            name = numbered or firm or (not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen))
+            name = numbered or firm or (not exclaimed and _is_name(word, following.lower(), seen))
             decided[i] = "N" if name else lower_kind(word)
     return "".join(decided)
 
 
-def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> bool:
+def _is_name(word: str, following: str, seen: Attested) -> bool:
     """Whether a capitalized word at the start of a sentence is (part of) a name."""
-    if "'" in word and not known_word(word.split("'")[0]) and not known_word(word):
-        return len(word) > 4 and word[1] == "'"
     tag = word_tag(word)
     common = known_word(word)
     is_given_name = word in word_list("given_names")
@@ -120,17 +116,13 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
     if following:
         if (word, following) in seen.pairs or is_given_name:
             return True
-        if following_kind == "I" and common:
-            return False
         if not common:
             return True
-        if tag in _FORMS_NO_NAME or word in word_list("generic_words:adjectives"):
+        if word in word_list("generic_words:adjectives"):
             return False
         return following not in seen.single and singular(word) not in word_list("generic_roles")
     if word in seen.words and (word not in seen.common or tag.startswith("NN")):
-        return not (tag in _FORMS_NO_NAME and common)
-    if word in word_list("places"):
-        return True
+        return tag not in _FORMS_NO_NAME
     return not common and word not in seen.common and len(word) > 2 and word not in _grammatical_words()
 
 
@@ -168,8 +160,6 @@ def names_in_heading(sentence: TaggedSentence, kinds: str, seen: Attested) -> li
 
     def is_evident(name: Mention) -> bool:
         unknown = [not (known_word(word.lower()) or word.isupper()) for word in sentence.words[name.first : name.last]]
-        if name.type == cues.CONCEPT or (kinds[: name.first].endswith("H") and not any(unknown)):
-            return False  # "General Meeting"
         is_single = len(unknown) == 1 and kinds.strip(".") == kinds[name.first : name.last]
         return name.evidence >= cues.ENOUGH or (not is_single and (capitals_tell or any(unknown)))
 

@@ -91,10 +91,8 @@ class Encoder:
         options.log_severity_level = 3  # errors, which are raised too
         self._session = onnxruntime.InferenceSession(str(model_file), options, providers=["CPUExecutionProvider"])
 
-    def embed_passages(self, texts: Sequence[str], threads: int | None = None) -> np.ndarray:
-        """Return unit vectors of an index's texts, float32 (n, DIMENSIONS), by `threads` (default: one per
-        processor).
-        """
+    def embed(self, texts: Sequence[str], threads: int | None = None) -> np.ndarray:
+        """Return unit vectors of texts, float32 (n, DIMENSIONS), by `threads` (default: one per processor)."""
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         workers = threads or _processors()
         progress, step = Progress("texts embedded", len(texts)), workers * _TEXTS_PER_THREAD
@@ -104,10 +102,6 @@ class Encoder:
                     vectors[row] = vector
                     progress.advance()
         return vectors
-
-    def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
-        """Return unit vectors of questions, float32 (n, DIMENSIONS)."""
-        return np.array([self._embed(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
 
     def _embed(self, text: str) -> np.ndarray:
         """Return the unit vector of a text: the mean of its windows' unit vectors, weighted by their tokens."""

@@ -11,7 +11,6 @@ from graphrag_assets.text.words import TABLE_ROW, sentences, word_count
 _GAP = " … "  # between parts of a quotation that do not adjoin in the text
 _MAX_BLOCK = 500  # characters of a list, up to which it is quoted around an item
 _MAX_WORDS = 120
-_MAX_TITLE_WORDS = 12
 _TITLE_LEVEL = 7  # of a heading without marks: below those with marks
 
 _ITEM = re.compile(r"(?:[-*+•●]|\d{1,3}[.)]|[a-z]\)|\(\d{1,3}\)|\\\*)\s+(?:\[[ x]\]\s)?")
@@ -22,7 +21,6 @@ _FENCE = re.compile("`{2,}")
 _TITLE_LINE = re.compile(
     r"(?![#|]|[-*+•] )(?:([^\n|]+)\n(?:={3,}|-{3,}|~{3,})[^\S\n]*(?:\n|$)|([^\n]*[^\W\d_]{2}[^\n]*)(?:\n|$))"
 )
-_SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]」』）*_]*$")
 _FULL_STOP = re.compile(r"[.!?。！？][\"'”’»)\]」』）*_]*$")
 _QUESTION = re.compile(r"[?？][\"'”’»)\]」』）*_]*$")
 
@@ -104,15 +102,8 @@ def _parts(text: str) -> Iterator[tuple[int, int, Kind, int, bool]]:
             yield start, end, "header" if is_header else "row", 0, ends_paragraph
         elif _ITEM.match(body):
             yield start, end, "item", 0, ends_paragraph
-        elif ends_paragraph and not is_last and _is_title(body):
-            yield start, end, "heading", _TITLE_LEVEL, True
         else:
             yield start, end, "sentence", 0, ends_paragraph
-
-
-def _is_title(body: str) -> bool:
-    """Whether a paragraph is a title: one short line that no full stop ends."""
-    return "\n" not in body and word_count(body) <= _MAX_TITLE_WORDS and not _SENTENCE_END.search(body)
 
 
 @dataclass(frozen=True, slots=True)

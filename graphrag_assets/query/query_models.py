@@ -73,4 +73,4 @@ class Models:
 
 
 def _embed_here(index_model: str, texts: Sequence[str]) -> np.ndarray:
-    return embedded.encoder_of_index(index_model).embed_questions(list(texts))
+    return embedded.encoder_of_index(index_model).embed(list(texts))

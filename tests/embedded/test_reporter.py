@@ -12,13 +12,6 @@ CABLE = (
 MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "James Anderson"), rows=CABLE, context="")
 
 
-def test_a_report_names_its_leading_members_and_rates_by_text_units():
-    report = write_reports([MATERIAL])[0]
-    assert report.title == "Great Eastern and James Anderson"
-    assert report.rating == 5.0  # 5 * log10(1 + 9)
-    assert "9 text units" in report.rating_explanation
-
-
 def test_summary_defines_the_central_entities_and_relates_them():
     rows = (*CABLE, ReportRow("Relationships", 6, ("Valentia", "Great Eastern"), "The Great Eastern left Valentia."))
     report = write_reports([ReportMaterial(3, 9, ("Great Eastern", "James Anderson", "Valentia"), rows, "")])[0]
@@ -43,8 +36,9 @@ def test_no_sentence_of_a_report_begins_with_a_pronoun_that_refers_to_nothing():
     assert "They Flew Alone is a film. [Data: Claims (2)]" in text
 
 
-def test_every_sentence_is_used_once_and_cites_all_rows_that_carry_it():
+def test_a_report_has_each_sentence_once_with_all_rows_that_carry_it_and_a_rating_by_text_units():
     report = write_reports([MATERIAL])[0]
+    assert (report.title, report.rating) == ("Great Eastern and James Anderson", 5.0)  # 5 * log10(1 + 9)
     text = " ".join(finding.explanation for finding in report.findings)
     assert text.count("James Anderson commanded the Great Eastern.") == 1
     assert "James Anderson commanded the Great Eastern. [Data: Claims (7); Relationships (5)]" in text

@@ -28,19 +28,18 @@ def unit(vector: np.ndarray) -> np.ndarray:
 
 
 def test_the_model_knows_meaning_and_gives_the_same_bits_in_any_order_and_number_of_threads(encoder: Encoder) -> None:
-    vectors = encoder.embed_passages(TEXTS, threads=1)
+    vectors = encoder.embed(TEXTS, threads=1)
     assert (vectors.shape, vectors.dtype) == ((5, DIMENSIONS), np.float32)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
-    assert np.array_equal(encoder.embed_passages(TEXTS[::-1], threads=2)[::-1], vectors)
-    assert np.array_equal(encoder.embed_questions(TEXTS), vectors)
-    assert encoder.embed_passages([]).shape == encoder.embed_questions([]).shape == (0, DIMENSIONS)
+    assert np.array_equal(encoder.embed(TEXTS[::-1], threads=2)[::-1], vectors)
+    assert encoder.embed([]).shape == (0, DIMENSIONS)
 
 
 def test_a_long_text_is_the_mean_of_its_windows(encoder: Encoder) -> None:
     # 513 tokens, of which 510 have room beside the two special ones
-    parts = encoder.embed_passages([" ".join(["galvanometer"] * n) for n in (170, 1)])
-    (whole,) = encoder.embed_passages([" ".join(["galvanometer"] * 171)])
+    parts = encoder.embed([" ".join(["galvanometer"] * n) for n in (170, 1)])
+    (whole,) = encoder.embed([" ".join(["galvanometer"] * 171)])
     assert whole == pytest.approx(unit(512 * parts[0] + 5 * parts[1]), abs=1e-5)
 
 

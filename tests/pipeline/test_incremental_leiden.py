@@ -214,17 +214,6 @@ def test_a_fresh_run_takes_its_place_when_modularity_is_below_it() -> None:
     assert after.modularity == pytest.approx(20 / 21 - 2 * (21 / 42) ** 2)
 
 
-def test_community_splits_where_its_bridge_is_deleted() -> None:
-    graph = graph_of(clique(range(3)) | clique(range(3, 6)) | {(2, 3): 1.0} | clique(range(6, 10)))
-    whole = pl.DataFrame(
-        {"level": 0, "cluster": ["a"] * 6 + ["b"] * 4, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
-    )
-    after = graph.changed(edges={(2, 3): 0.0})
-    found = recluster(after.ids, after.relationships, whole, graph.relationships)
-    assert not found.is_fresh
-    assert groups(found.members) == {named(0, 1, 2), named(3, 4, 5), named(6, 7, 8, 9)}
-
-
 def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     graph = graph_of(clique(range(5)) | clique(range(5, 10)) | {(0, 5): 1.0})
     found = then(first(graph), graph.changed(edges={(6, 10): 1.0, (7, 10): 1.0}))

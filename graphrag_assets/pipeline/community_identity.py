@@ -72,6 +72,5 @@ def _name(previous_ids: pl.Series, keys: pl.Series, inherited: dict[str, str]) -
             while ids[key] in used:
                 attempt += 1
                 ids[key] = stable_id("community", key, attempt)
-            used.add(ids[key])
     rows = {"key": ordered, "id": [ids[key] for key in ordered]}
     return pl.DataFrame(rows, {"key": pl.String, "id": pl.String})

@@ -210,3 +210,8 @@ def test_one_quotation_is_enough_for_a_fact_but_not_for_an_overview() -> None:
     assert respond("Who was Cyrus Field?", *passages) == (
         f"{passages[1].text} [Data: Sources (2)] {passages[0].text} [Data: Sources (1)]"
     )
+
+
+def test_reports_are_rated_by_the_terms_of_the_question_that_they_have() -> None:
+    ratings, _ = asyncio.run(ANSWERER.arate("Who devised the sounding apparatus?", [BROOKE, "An apparatus.", DEPTH]))
+    assert ratings == [5.0, 1.67, 0.0]

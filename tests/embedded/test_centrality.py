@@ -45,3 +45,9 @@ def test_central_descriptions_are_kept_and_outliers_are_not():
     summary = summarize(described(*(("cable", "xyz", text) for text in TEXTS)), max_sentences=2)["description"].item()
     assert "Potatoes" not in summary
     assert summary.count(".") == 2
+
+
+def test_what_is_said_more_often_comes_first_and_others_while_there_is_room():
+    said = described(("k", "xyz", "A ship."), ("k", "xyz", "B boat.")).with_columns(n=pl.Series([1, 5]))
+    assert summarize(said)["description"].item() == "B boat. A ship."
+    assert summarize(said, max_characters=10)["description"].item() == "B boat."

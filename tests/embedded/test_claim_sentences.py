@@ -21,12 +21,14 @@ from graphrag_assets.embedded.extractor import extract_unit
         ("in 1857 and 1866", [("1857", "1857"), ("1866", "1866")]),
         ("in the 1850s", [("1850", "1859")]),
         ("on 1866-07-27", [("1866-07-27", "1866-07-27")]),
+        ("until July 1866", [(None, "1866-07")]),
+        ("in 1866-57", []),
         ("on 31 February 1866", []),
         ("on 27 July", []),
         ("1866 miles, £1866, 1,866 and 18.66", []),
     ],
 )
-def test_stated_times_are_read_as_precisely_as_stated(text: str, expected: list[tuple[str, str]]) -> None:
+def test_stated_times_are_read_as_precisely_as_stated(text: str, expected: list[tuple[str | None, str]]) -> None:
     assert [tuple(period) for period in periods(text)] == expected
 
 
@@ -38,6 +40,11 @@ def test_a_dated_sentence_is_a_claim_about_its_first_name() -> None:
     )  # fmt: skip
     assert (claim.start_date, claim.end_date) == ("1866-07-27", "1866-07-27")
     assert claim.source_text == "Daniel Gooch sent the news to London on 27 July 1866."
+
+
+def test_an_end_before_a_later_start_is_about_the_first_name() -> None:
+    (claim,) = extract_unit("Cyrus Field led it until 1866, and since 1868 Daniel Gooch led it.").claims
+    assert (claim.subject, claim.start_date, claim.end_date) == ("Cyrus Field", None, "1866")
 
 
 @pytest.mark.parametrize(

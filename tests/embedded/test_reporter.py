@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 from graphrag_assets.contracts.records import ReportMaterial, ReportRow
 from graphrag_assets.embedded.reporter import write_reports
@@ -39,6 +40,7 @@ def test_no_sentence_of_a_report_begins_with_a_pronoun_that_refers_to_nothing():
 def test_a_report_has_each_sentence_once_with_all_rows_that_carry_it_and_a_rating_by_text_units():
     report = write_reports([MATERIAL])[0]
     assert (report.title, report.rating) == ("Great Eastern and James Anderson", 5.0)  # 5 * log10(1 + 9)
+    assert write_reports([replace(MATERIAL, n_text_units=1000)])[0].rating == 10
     text = " ".join(finding.explanation for finding in report.findings)
     assert text.count("James Anderson commanded the Great Eastern.") == 1
     assert "James Anderson commanded the Great Eastern. [Data: Claims (7); Relationships (5)]" in text

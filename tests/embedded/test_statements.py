@@ -40,3 +40,11 @@ def test_row_is_quoted_with_the_header_of_its_table() -> None:
 def test_fact_in_a_heading_is_quoted_with_what_follows() -> None:
     text = "# Releases\n\n## 3.1 (2024-09-05)\n\nFixes the clock.\n\n## 3.0 (2024-03-21)\n\nRequires TOML. Drops XML."
     assert quoted("When was release 3.0 made?", text)[0] == "3.0 (2024-03-21) … Requires TOML."
+
+
+def test_item_is_quoted_with_the_items_around_it_up_to_a_length() -> None:
+    text = "It needs:\n\n" + "\n".join(f"- part {number} of the {'long ' * 5}list" for number in range(40))
+    (answer,) = quoted("What is part 20 of the list?", text)[:1]
+    assert answer.startswith("It needs: … ")
+    assert "part 20" in answer
+    assert 300 < len(answer) <= 520

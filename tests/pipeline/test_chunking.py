@@ -138,6 +138,12 @@ def test_cuts_are_more_than_a_sixth_of_the_size_apart() -> None:
     assert min(units["n_tokens"][1:-1]) == 24
 
 
+@pytest.mark.parametrize("word", ["Ship", "Boat", "Cable", "Field", "Storm", "Coil"])
+def test_no_fragment_is_left_at_the_ends_of_a_document(word: str) -> None:
+    units = chunk(" ".join(f"{word} {i:03} ran." for i in range(400)), size=240)
+    assert min(units["n_tokens"][0], units["n_tokens"][-1]) >= 20  # half of the least distance of cuts
+
+
 def test_a_document_that_fits_is_one_unit_where_a_model_extracts() -> None:
     text = "".join(story(3, 60))
     size = count_tokens([text])[0]

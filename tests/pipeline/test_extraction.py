@@ -83,7 +83,7 @@ def extracted_again(first, extractor, units=UNITS, documents=DOCUMENTS):
         texts.append(text)
         return records(text)
 
-    return extract_facts(documents, units, first.errors, known, each(recording), extractor), texts
+    return extract_facts(documents, units, first.errors, known, each(recording), extractor, ("year",)), texts
 
 
 def test_only_a_failed_gleaning_extracts_a_known_unit_again():
@@ -101,9 +101,11 @@ def test_only_a_failed_gleaning_extracts_a_known_unit_again():
         (EXTRACTOR, {"title": "Ada"}, []),
         (EXTRACTOR, {"title": "Ben"}, ["one", "two"]),
         (EXTRACTOR, {"document_date": date(1866, 7, 27)}, ["one", "two"]),
-        (EXTRACTOR, {"headings": ["July"]}, []),
+        (EXTRACTOR, {"language": "de"}, ["one", "two"]),
+        (EXTRACTOR, {"headings": ["July"], "raw_data": '{"year": 1866}'}, []),
         ("a model", {"headings": ["July"]}, ["one", "two"]),
-        ("a model", {"title": "Ben"}, []),
+        ("a model", {"raw_data": '{"year": 1866}'}, ["one", "two"]),
+        ("a model", {"title": "Ben", "raw_data": '{"month": 7}'}, []),
         ("a model", {"document_date": date(1866, 7, 27)}, ["one", "two"]),
         (f"a model+{EXTRACTOR}", {"title": "Ben"}, ["one", "two"]),
         (f"a model+{EXTRACTOR}", {"document_date": date(1866, 7, 27)}, ["one", "two"]),

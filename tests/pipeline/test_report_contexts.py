@@ -131,6 +131,12 @@ def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is
     assert "2,About A,short two" in contexts.contexts["context"].item()
 
 
+def test_a_report_longer_than_the_rows_of_its_community_does_not_replace_them():
+    reports = pl.DataFrame({"community": [3], "title": ["D"], "summary": [""], "full_content": [LONG * 9]})
+    contexts = level_contexts(evidence(ENTITIES, relationships(LONG), CLAIMS), 360, reports)
+    assert "Reports" not in contexts.rows["section"]
+
+
 def test_context_over_the_limit_has_rows_of_every_kind():
     lines = evidence(ENTITIES, relationships(LONG), CLAIMS)
     contexts = level_contexts(lines, 260)

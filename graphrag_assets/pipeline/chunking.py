@@ -6,7 +6,6 @@ of a priority (N. Bjørner, A. Blass, Y. Gurevich: Content-dependent chunking fo
 local maximum approach, Journal of Computer and System Sciences 76, 2010).
 """
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -133,35 +132,30 @@ class _Cut(IntEnum):
     BEFORE_HEADING = 5
 
 
-@dataclasses.dataclass(frozen=True)
-class _Atoms:
-    """Adjoining pieces of a text that are never cut: sentences, and pieces of those longer than `size`."""
-
-    ends: list[int]  # last character, exclusive
-    tokens: np.ndarray  # cumulative: tokens before and including each atom
-    priority: np.ndarray  # of the cut after each atom but the last
-
-
 def _anchored_spans(text: str, options: ChunkOptions) -> list[Span]:
     """Units between anchors; a stretch longer than `size` is cut at the best places inside it.
 
     An anchor outranks every other cut within `window` tokens, so an edit inside one sentence can move at most
     one anchor on each side of it: at most three units are new, as long as no stretch is longer than `size`.
     """
-    atoms = _atoms(text, options)
+    ends, tokens, priority = _atoms(text, options)
 
     def span(first: int, last: int) -> Span:
-        return _stripped(text, atoms.ends[first - 1] if first else 0, atoms.ends[last - 1])
+        return _stripped(text, ends[first - 1] if first else 0, ends[last - 1])
 
     def is_long(first: int, last: int) -> bool:  # the text of several atoms may have a few tokens more than their sum
         return len(encode(text[slice(*span(first, last))], options.encoding)) > options.size
 
-    cuts = _cuts(atoms.tokens, atoms.priority, options.window, options.size, is_long)
-    spans = [span(first, last) for first, last in pairwise([0, *cuts, len(atoms.ends)])]
+    cuts = _cuts(tokens, priority, options.window, options.size, is_long)
+    spans = [span(first, last) for first, last in pairwise([0, *cuts, len(ends)])]
     return [(start, end) for start, end in spans if start < end]
 
 
-def _atoms(text: str, options: ChunkOptions) -> _Atoms:
+def _atoms(text: str, options: ChunkOptions) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Return the atoms, which are never cut: sentences, and pieces of those longer than `size`.
+
+    Their ends in the text, the tokens up to each end, and the priority of the cut after each but the last.
+    """
     ends: list[int] = []
     kinds: list[_Cut] = []
     spans = sentences(text)
@@ -183,7 +177,7 @@ def _atoms(text: str, options: ChunkOptions) -> _Atoms:
     counts = [len(encode(content, options.encoding)) for content in contents]
     hashes = [_hash(f"{left}\x1f{right}") for left, right in pairwise(contents)]
     priority = np.array(kinds[:-1], dtype=np.int64) << 60 | np.array(hashes, dtype=np.int64)
-    return _Atoms(ends, np.cumsum(counts, dtype=np.int64), priority)
+    return ends, np.cumsum(counts, dtype=np.int64), priority
 
 
 def _is_heading(text: str, start: int) -> bool:

@@ -230,20 +230,14 @@ def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
     kinds, lines, costs = rows["section"].to_list(), rows["line"].to_list(), rows["tokens"].to_list()
     shares = {kind: share for kind, share in _SHARES.items() if kind in kinds}
     selected: dict[int, int] = {}  # place: tokens
-    cut: dict[int, str] = {}
     for kind, share in shares.items():
         room = int(share / sum(shares.values()) * budget)
         places = [place for place, of_row in enumerate(kinds) if of_row == kind]
         within = _fitting(places, costs, room)
         if not within and (line := _cut_line(lines[places[0]], room - 1, encoding)):
-            cut[places[0]] = line
+            lines[places[0]] = line
             within = {places[0]: count_tokens([line], encoding)[0] + 1}
         selected |= within
-    for place in cut:
-        if sum(selected.values()) - selected[place] + costs[place] <= budget:
-            selected[place] = costs[place]
-        else:
-            lines[place] = cut[place]
     rest = sorted((place for place in range(len(kinds)) if place not in selected), key=lambda p: kinds[p] == "Claims")
     selected |= _fitting(rest, costs, budget - sum(selected.values()))
     return rows.with_columns(line=pl.Series(lines, dtype=pl.String))[sorted(selected)]

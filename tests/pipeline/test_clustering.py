@@ -7,11 +7,7 @@ import igraph
 import leidenalg
 import polars as pl
 
-from graphrag_assets.pipeline.clustering import (
-    MEMBERS_SCHEMA,
-    ClusterOptions,
-    disconnected_communities,
-)
+from graphrag_assets.pipeline.clustering import MEMBERS_SCHEMA, ClusterOptions
 from graphrag_assets.pipeline.incremental_leiden import EDGES_SCHEMA, recluster
 
 Edge = tuple[int, int, float]
@@ -117,18 +113,3 @@ def test_modularity_is_that_of_the_reference_implementation() -> None:
     members = cluster(ids_of(size), relationships_of(edges)).filter(pl.col("level") == 0)
     ours = members["cluster"].rank("dense").to_numpy().astype(int) - 1
     assert graph.modularity(ours.tolist(), weights=weights) >= 0.99 * reference.modularity
-
-
-def test_disconnected_communities_are_found() -> None:
-    members = pl.DataFrame(
-        {
-            "community": [0, 0, 0, 1, 1, 2, 0],
-            "level": [0, 0, 0, 0, 0, 0, 1],
-            "entity_id": [node(i) for i in (0, 1, 2, 3, 4, 5, 0)],
-        }
-    )
-    # 0-1 and 1-2 hold community 0 together; 3 and 4 only meet through 0, outside of community 1.
-    relationships = relationships_of([(0, 1, 1.0), (2, 1, 1.0), (3, 0, 1.0), (0, 4, 1.0)])
-    assert disconnected_communities(members, relationships).to_list() == [1]
-    assert disconnected_communities(members, relationships_of([])).to_list() == [0, 1]
-    assert disconnected_communities(members.clear(), relationships).to_list() == []

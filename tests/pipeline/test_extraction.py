@@ -136,9 +136,6 @@ def test_a_stated_abbreviation_is_a_mention_that_resolution_reads():
         ("Python Software Foundation (PSF)", 0),
         ("Z (AB)", 1),
     }
-    named = UnitExtraction([EntityRecord("Time-based One-Time Password (TOTP)", "org", "A code.")])
-    found = extract_text_units(EXTRACTED.head(1), each(lambda text: named), "x").entity_mentions
-    assert set(found["title"]) == {"Time-based One-Time Password", "Time-based One-Time Password (TOTP)"}
 
 
 ALIASES = dict.fromkeys(("document_id", "alias_key", "title_key", "rule"), pl.String)

@@ -3,107 +3,108 @@
 What a decision does is in derived rows only.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 
 import polars as pl
 
-from graphrag_assets.pipeline.resolution import UNTYPED, apply_aliases
+from graphrag_assets.pipeline.resolution import UNTYPED
 from graphrag_assets.store.decisions import Decision
 from graphrag_assets.text.words import title_key, without_qualifier
 
 DECISION, SPLIT = "decision", "split"
 """Rules of the rows of entity_aliases that follow from decisions."""
-_LONGEST_CHAIN = 10
-_SCOPE = ["document_id", "alias_key"]
 Named = Callable[[Collection[str]], pl.DataFrame]
 """Where names are mentioned: document_id, source, title, key, type and n, a row per document, key and type."""
+Aliases = dict[tuple[str | None, str], tuple[str, str]]
+"""By document (None: every one) and name, the name that it stands for, and the rule."""
 
 
 def decided_aliases(proposals: pl.DataFrame, decided: Sequence[Decision], read_named: Named) -> pl.DataFrame:
     """Return the aliases in force: those that the rules propose (rows of entity_aliases), changed by decisions."""
-    accepted = [(None, one.name, one.other, DECISION) for one in decided if one.kind == "accept"]
-    rows = pl.DataFrame(accepted, proposals.schema, orient="row").unique("alias_key", keep="first", maintain_order=True)
-    names = rows["alias_key"].implode()
+    accepted: Aliases = {(None, one.name): (one.other, DECISION) for one in reversed(decided) if one.kind == "accept"}
+    proposed: Aliases = {
+        (document, alias): (key, rule)
+        for document, alias, key, rule in proposals.iter_rows()
+        if (None, alias) not in accepted
+    }
     apart = {(one.name, one.other) for one in decided if one.kind == "reject"}
-    splits: dict[str, list[Decision]] = {}
+    splits: dict[str, list[Decision]] = defaultdict(list)
     for one in decided:
         if one.kind == "split":
-            splits.setdefault(one.name, []).append(one)
-    proposals = proposals.filter(~pl.col("alias_key").is_in(names))
-    qualified = proposals.filter(pl.col("title_key").is_in(list(splits)))["alias_key"]
-    apart |= {(key, without_qualifier(key)) for key in qualified if without_qualifier(key) != key}
-    apart |= {(one.name, one.other) for several in splits.values() for one in several if one.other}
-    aliases = _kept_apart(proposals, rows, apart)
+            splits[one.name].append(one)
+            apart |= {(one.name, one.other)} if one.other else set()
+    apart |= {(alias, without_qualifier(alias)) for (_, alias), (key, _) in proposed.items() if key in splits}
+    aliases = _kept_apart(proposed, accepted, {(one, other) for one, other in apart if one != other})
     for name, several in splits.items():
-        aliases = _split(aliases, name, several, read_named)
-    return aliases
+        aliases |= _split(aliases, name, several, read_named)
+    rows = [(*scope, *meaning) for scope, meaning in aliases.items()]
+    return pl.DataFrame(rows, proposals.schema, orient="row").sort("document_id", "alias_key")
 
 
-def _in_force(proposals: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
-    """Return the decided rows, and the proposals that contradict none.
+def _meaning(aliases: Aliases, document: str | None, name: str) -> str:
+    """Return what a name stands for in a document, whose own aliases go before general ones."""
+    meaning, _ = aliases.get((document, name)) or aliases.get((None, name)) or (name, "")
+    return meaning
 
-    Chains of aliases are resolved. Circular aliases are left out, proposals before decisions.
+
+def _end(aliases: Aliases, document: str | None, name: str) -> str | None:
+    """Return the end of a chain of aliases; None: it is circular."""
+    passed = set[str]()
+    while (meaning := _meaning(aliases, document, name)) != name:
+        if meaning in passed:
+            return None
+        passed.add(meaning)
+        name = meaning
+    return name
+
+
+def _in_force(proposals: Aliases, decided: Aliases) -> Aliases:
+    """Return the decided aliases, and the proposals that contradict none, without chains.
+
+    Circular aliases are left out, proposals before decisions.
     """
-    aliases = pl.concat([decided, proposals]).sort(_SCOPE)
-    followed = aliases
-    for _ in range(_LONGEST_CHAIN):
-        further = apply_aliases(followed, aliases, ["title_key"])
-        if further.equals(followed):
-            break
-        followed = further
-    else:
-        # Aliases that still change are circular.
-        moving = apply_aliases(followed, aliases, ["title_key"])["title_key"] != followed["title_key"]
-        circular = proposals.join(followed.filter(moving), on=_SCOPE, how="semi", nulls_equal=True)
-        if circular.height and decided.height:
-            return _in_force(proposals.join(circular, on=_SCOPE, how="anti", nulls_equal=True), decided)
-        followed = followed.filter(~moving)
-    return followed.filter(pl.col("alias_key") != pl.col("title_key")).sort(_SCOPE)
+    aliases = decided | proposals
+    resolved = {(document, name): _end(aliases, document, name) for document, name in aliases}
+    circular = {scope for scope, name in resolved.items() if name is None}
+    if decided and not circular.isdisjoint(proposals):
+        return _in_force({scope: one for scope, one in proposals.items() if scope not in circular}, decided)
+    return {scope: (name, aliases[scope][1]) for scope, name in resolved.items() if name is not None}
 
 
-def _kept_apart(proposals: pl.DataFrame, decided: pl.DataFrame, apart: set[tuple[str, str]]) -> pl.DataFrame:
+def _kept_apart(proposals: Aliases, decided: Aliases, apart: set[tuple[str, str]]) -> Aliases:
     """Return the aliases in force, without the proposals by which two names `apart` would be one, also over others."""
-    pairs = pl.DataFrame(
-        [pair for one, other in apart for pair in ((one, other), (other, one))],
-        {"alias_key": pl.String, "title_key": pl.String},
-        orient="row",
-    )
-    proposals = proposals.join(pairs, on=["alias_key", "title_key"], how="anti")
+    pairs = apart | {(other, one) for one, other in apart}
+    proposals = {scope: one for scope, one in proposals.items() if (scope[1], one[0]) not in pairs}
     while True:
         aliases = _in_force(proposals, decided)
-        together = aliases.join(pairs, on=["alias_key", "title_key"], how="semi")
-        everywhere = aliases.filter(pl.col("document_id").is_null())
-        roots = dict(everywhere.select("alias_key", "title_key").iter_rows())
-        one_root = [max(pair) for pair in apart if roots.get(pair[0], pair[0]) == roots.get(pair[1], pair[1])]
-        leading = {*together["alias_key"], *one_root}
-        fewer = proposals.filter(~pl.col("alias_key").is_in(list(leading)))
-        if fewer.height == proposals.height:  # what is left follows from decisions
+        leading = {name for (_, name), (meaning, _) in aliases.items() if (name, meaning) in pairs}
+        leading |= {max(pair) for pair in apart if _meaning(aliases, None, pair[0]) == _meaning(aliases, None, pair[1])}
+        fewer = {scope: one for scope, one in proposals.items() if scope[1] not in leading}
+        if len(fewer) == len(proposals):  # what is left follows from decisions
             return aliases
         proposals = fewer
 
 
-def _split(aliases: pl.DataFrame, name: str, splits: Sequence[Decision], read_named: Named) -> pl.DataFrame:
-    """`aliases` with the names that stand for `name` leading to its things, each in its documents."""
-    leading = aliases.filter(pl.col("title_key") == name)["alias_key"]
+def _split(aliases: Aliases, name: str, splits: Sequence[Decision], read_named: Named) -> Aliases:
+    """Return the aliases that lead from the names that stand for `name` to its things, each in its documents."""
+    leading = {alias for (_, alias), (meaning, _) in aliases.items() if meaning == name}
     named = read_named({name, *leading}).sort(pl.all())
-    resolved = apply_aliases(named.with_columns(stands_for="key"), aliases, ["stands_for"])
-    mentions = resolved.filter(pl.col("stands_for") == name)
-    things = _things(mentions, name, splits).filter(pl.col("title_key") != name)
-    rows = (
-        mentions.select("document_id", alias_key="key")
-        .unique()
-        .join(things, on="document_id")
-        .select(*_SCOPE, "title_key", rule=pl.lit(SPLIT))
-        .cast(aliases.schema)
-    )
-    rows = apply_aliases(rows, aliases, ["title_key"])  # a thing may have been accepted as another
-    rows = rows.filter(pl.col("alias_key") != pl.col("title_key"))
-    return pl.concat([aliases.join(rows, on=_SCOPE, how="anti"), rows]).sort(_SCOPE)
+    scopes = list(named.select("document_id", "key").iter_rows())
+    is_meant = pl.Series([_meaning(aliases, *scope) == name for scope in scopes], dtype=pl.Boolean)
+    things = _things(named.filter(is_meant), name, splits)
+    leading_on: Aliases = {}
+    for document, key in named.filter(is_meant).select("document_id", "key").iter_rows():
+        thing = things.get(document, name)
+        meaning = _meaning(aliases, document, thing)  # it may have been accepted as another
+        if thing != name and meaning != key:
+            leading_on[document, key] = (meaning, SPLIT)
+    return leading_on
 
 
-def _things(named: pl.DataFrame, name: str, splits: Sequence[Decision]) -> pl.DataFrame:
-    """document_id, title_key: what `name` is in each document; the first split by its key counts."""
+def _things(named: pl.DataFrame, name: str, splits: Sequence[Decision]) -> dict[str, str]:
+    """Return what `name` is, by document; the first split by its key counts."""
     by_patterns = [one for one in splits if one.documents]
     if not by_patterns and splits[0].split_by == "type":
         types = (
@@ -111,17 +112,13 @@ def _things(named: pl.DataFrame, name: str, splits: Sequence[Decision]) -> pl.Da
             .group_by("document_id", "type")
             .agg(pl.col("n").sum())
             .sort("document_id", pl.col("n").neg(), "type")
-            .group_by("document_id", maintain_order=True)
-            .agg(pl.col("type").first())
+            .unique("document_id", keep="first", maintain_order=True)
         )
-        return types.select(
-            "document_id", title_key=pl.format("{} ({})", pl.lit(name), pl.col("type").str.to_lowercase())
-        )
-    rows = [
-        (document, _thing(name, source, title, by_patterns))
-        for document, source, title in named.select("document_id", "source", "title").unique().iter_rows()
-    ]
-    return pl.DataFrame(rows, {"document_id": pl.String, "title_key": pl.String}, orient="row")
+        return {
+            document: f"{name} ({kind.lower()})" for document, kind in types.select("document_id", "type").iter_rows()
+        }
+    rows = named.select("document_id", "source", "title").iter_rows()
+    return {document: _thing(name, source, title, by_patterns) for document, source, title in rows}
 
 
 def _thing(name: str, source: str, title: str, splits: Sequence[Decision]) -> str:

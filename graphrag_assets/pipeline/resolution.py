@@ -103,24 +103,6 @@ def without_legal_form(key: str) -> str:
     return match[1] if match else key
 
 
-def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """`frame` (with document_id) with each key in `columns` replaced by the key that it stands for.
-
-    An alias of the row's document takes precedence over a global one.
-    """
-    scoped = aliases.drop_nulls("document_id")
-    everywhere = aliases.filter(pl.col("document_id").is_null()).select("alias_key", _everywhere="title_key")
-    for column in columns:
-        here = scoped.select("document_id", pl.col("alias_key").alias(column), _scoped="title_key")
-        frame = (
-            frame.join(here, on=["document_id", column], how="left", maintain_order="left")
-            .join(everywhere, left_on=column, right_on="alias_key", how="left", maintain_order="left")
-            .with_columns(pl.coalesce("_scoped", "_everywhere", column).alias(column))
-            .drop("_scoped", "_everywhere")
-        )
-    return frame
-
-
 @dataclass(slots=True)
 class _Keys:
     """The keys that are not (yet) aliases, with counts and types; and what the others stand for.

@@ -198,11 +198,9 @@ def extract_batch(
     columns = index.settings.metadata_column_list
     with (reading or Reading()).turn():
         documents, text_units, errors = read_batch(index.settings, batch, files)
-    facts = extract_facts(
+    frames, errors = extract_facts(
         documents, text_units, errors, stored, models.extract, models.extractor, metadata_columns=columns
     )
-    frames = facts._asdict()
-    errors = frames.pop("errors")
     return IndexedBatch(frames, errors, usage_sums(models.usage))
 
 

@@ -38,7 +38,6 @@ _FOREIGN_NEGATED = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[^,;:]{0,60}")
-_WORTH_A_LOOK = re.compile(rf"[\d£$€¥]|\b{_WORD}\b")
 
 
 def status_of(text: str, after_subject: int = 0) -> str:
@@ -65,8 +64,6 @@ def claims_in(
     if not mentions or sentence.heading or len(text) > 2000 or (not english and _FOREIGN_NEGATED.search(text)):
         return []
     stated = periods(text)
-    if not stated and not (english and _WORTH_A_LOOK.search(text)):
-        return []
     names = [m for m in mentions if m.type != "CONCEPT"] or mentions
     main, subject = names[0], names[0].title
     others = [m.title for m in names if m.title != subject]

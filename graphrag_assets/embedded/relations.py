@@ -58,8 +58,6 @@ def predicate(between: str, left_type: str, right_type: str) -> tuple[str, bool]
 
     ("", False) when none is plain.
     """
-    if not between or len(between) > 90:
-        return "", False
     if left_type not in ("CONCEPT", "GEO") and (match := _ACTIVE.match(between)):
         name = _PREDICATES[match["verb"].lower()]
         if right_type in _OBJECTS.get(name, (right_type,)):

@@ -326,8 +326,6 @@ def _with_hard_breaks(text: str) -> str:
 
     Prose is wrapped where the next word barely fits into the line; such breaks are unchanged.
     """
-    if "\n" not in text:
-        return text
     return _BLOCK.sub(_break_block, text.replace(_HARD_BREAK, " "))
 
 

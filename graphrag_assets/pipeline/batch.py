@@ -38,17 +38,6 @@ _OF_MODEL = ("document_date", "metadata", "headings")
 _HEADINGS = pl.col("headings").list.join(SEPARATOR).fill_null("")
 
 
-class BatchFacts(NamedTuple):
-    """Everything a batch contributes, one frame per table, and what could not be used of it."""
-
-    documents: pl.DataFrame
-    text_units: pl.DataFrame
-    entity_mentions: pl.DataFrame
-    relationship_mentions: pl.DataFrame
-    covariates: pl.DataFrame
-    errors: pl.DataFrame
-
-
 def read_corpus(
     batch: str,
     files: Iterable[SourceFile],
@@ -136,8 +125,10 @@ def extract_facts(
     extract: Extract,
     extractor: str,
     metadata_columns: Sequence[str] = (),
-) -> BatchFacts:
-    """Return the batch's facts. Only text units that are not `stored` are extracted; those that fail stay pending.
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    """Return what a batch contributes, by table, and its errors.
+
+    Only text units that are not `stored` are extracted; those that fail stay pending.
 
     Documents of facts are not extracted: what they state are their facts.
 
@@ -156,15 +147,10 @@ def extract_facts(
     failed = pl.col("id").is_in(extracted.errors["source"].implode())
     kept_losses = stored.losses.filter(pl.col("source").is_in(done.implode()))
 
-    def kept_and_new(name: str) -> pl.DataFrame:
+    text_units = text_units.with_columns(extractor=pl.when(~failed).then(pl.lit(extractor)))
+    frames = {"documents": documents, "text_units": text_units}
+    for name in ("entity_mentions", "relationship_mentions", "covariates"):
         before = getattr(stored, name).filter(pl.col("text_unit_id").is_in(done.implode()))
-        return pl.concat([before, getattr(extracted, name), getattr(of_facts, name)], how="vertical_relaxed")
-
-    return BatchFacts(
-        documents,
-        text_units.with_columns(extractor=pl.when(~failed).then(pl.lit(extractor))),
-        kept_and_new("entity_mentions"),
-        kept_and_new("relationship_mentions"),
-        kept_and_new("covariates"),
-        pl.concat([errors, extracted.errors, kept_losses, extracted.losses], how="diagonal_relaxed"),
-    )
+        new = getattr(extracted, name), getattr(of_facts, name)
+        frames[name] = pl.concat([before, *new], how="vertical_relaxed")
+    return frames, pl.concat([errors, extracted.errors, kept_losses, extracted.losses], how="diagonal_relaxed")

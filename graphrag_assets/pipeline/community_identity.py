@@ -5,6 +5,8 @@ changes: reports, numbers and citations depend on it. Communities are therefore 
 one that overlaps its predecessor well enough inherits the id.
 """
 
+from itertools import count
+
 import polars as pl
 
 from graphrag_assets.ids import stable_id
@@ -60,17 +62,10 @@ def _best_pairs(candidates: pl.DataFrame) -> dict[str, str]:
 
 def _name(previous_ids: pl.Series, keys: pl.Series, inherited: dict[str, str]) -> pl.DataFrame:
     """`key, id` sorted by key. A new id is the key itself if that is unused: an id is never assigned twice."""
-    ordered = sorted(keys.to_list())
-    before = set(previous_ids.to_list())
-    used = before.union(ordered)
-    ids = dict(inherited)
-    for key in ordered:
-        if key in ids:
-            continue
-        ids[key], attempt = key, 0
-        if key in before:
-            while ids[key] in used:
-                attempt += 1
-                ids[key] = stable_id("community", key, attempt)
-    rows = {"key": ordered, "id": [ids[key] for key in ordered]}
-    return pl.DataFrame(rows, {"key": pl.String, "id": pl.String})
+    before, ids = set(previous_ids), dict(inherited)
+    used = before.union(keys)
+    for key in keys:
+        others = (stable_id("community", key, attempt) for attempt in count(1))
+        unused = key if key not in before else next(id_ for id_ in others if id_ not in used)
+        ids.setdefault(key, unused)
+    return pl.DataFrame(sorted(ids.items()), {"key": pl.String, "id": pl.String}, orient="row")

@@ -23,8 +23,6 @@ ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 UNTYPED = ("NAME", "UNKNOWN", "")
 _MARKS = re.compile(r"(?<=\w)\.|[\-‐‑–]")  # not that of ".NET"
 _LETTERS = re.compile(r"\b(\w) (?=\w\b)")
-_SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
-"""What a name can have in common with another spelling of it."""
 _LEGAL_FORM = re.compile(
     r"(.+?),? (?:ltd|limited|llc|llp|plc|inc|incorporated|corp|corporation|pty|gmbh|ag|kg|kgaa|ohg|se|ab|asa|a/s|aps"
     r"|oyj?|b\.?v|n\.?v|s\.?a|s\.?a\.?s|s\.?a\.?r\.?l|s\.?p\.?a|s\.?r\.?l|s\.?l)\.?(?: & co\.?(?: kg)?)?"
@@ -178,8 +176,6 @@ def _spellings(keys: _Keys) -> Pairs:
 
 def _form(key: str) -> str:
     """Return a name without what its spellings differ in."""
-    if not _SPELLED.search(key):
-        return key
     return _LETTERS.sub(r"\1", " ".join(_MARKS.sub(" ", key).replace("&", " and ").split()))  # "j w brett": "jw brett"
 
 

@@ -83,16 +83,17 @@ def extracted_again(first, extractor, units=UNITS, documents=DOCUMENTS):
         texts.append(text)
         return records(text)
 
-    return extract_facts(documents, units, first.errors, known, each(recording), extractor, ("year",)), texts
+    frames, errors = extract_facts(documents, units, first.errors, known, each(recording), extractor, ("year",))
+    return frames, errors, texts
 
 
 def test_only_a_failed_gleaning_extracts_a_known_unit_again():
     first = extract_text_units(EXTRACTED, each(with_losses), "x")
-    batch, texts = extracted_again(first, "x")
+    frames, errors, texts = extracted_again(first, "x")
     assert texts == ["one"]
-    assert batch.entity_mentions.sort("id").equals(first.entity_mentions)
-    assert batch.text_units["extractor"].to_list() == ["x", "x"]
-    assert set(batch.errors["source"]) == {"u2"}
+    assert frames["entity_mentions"].sort("id").equals(first.entity_mentions)
+    assert frames["text_units"]["extractor"].to_list() == ["x", "x"]
+    assert set(errors["source"]) == {"u2"}
 
 
 @pytest.mark.parametrize(
@@ -118,9 +119,9 @@ def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_cha
         rows.with_columns(**{name: pl.lit(value) for name, value in changed.items() if name in rows.columns})
         for rows in (UNITS, DOCUMENTS)
     )
-    batch, texts = extracted_again(known, extractor, units, edited)
+    frames, _, texts = extracted_again(known, extractor, units, edited)
     assert texts == expected
-    assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
+    assert frames["entity_mentions"].sort("id").equals(known.entity_mentions)
 
 
 def test_a_stated_abbreviation_is_a_mention_that_resolution_reads():

@@ -29,7 +29,7 @@ LAYERS = {
 }
 ROOTS = {
     "query/graphrag.py",
-    "query/choice.py",
+    "query/methods.py",
     "assets/index_definitions.py",
     "cli/main.py",
     "cli/init.py",

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InvalidOption
-from graphrag_assets.query import Answer, GraphRAG
+from graphrag_assets.query import Answer, Filter, GraphRAG
 from graphrag_assets.query.local import LocalSearchOptions
 
 QUESTION = "Who commanded the Niagara?"
@@ -61,3 +61,5 @@ def test_a_wrong_option_gets_the_nearest_name(rag: GraphRAG) -> None:
             ask(QUESTION, top_k_entitys=3)
     with pytest.raises(InvalidOption, match="given by its name"):
         rag.local(QUESTION, 3)  # type: ignore[misc]
+    with pytest.raises(InvalidOption, match="Give batches inside the filter"):
+        rag.local(QUESTION, batches="b", filter=Filter(documents="Document 0"))

@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 from graphrag_assets.contracts.records import GIVEN_UP
 from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.llm import provider, structured_output
-from graphrag_assets.llm.chat_server import n_tokens_of, server_of
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
 from graphrag_assets.llm.limits import Budget, Limits, Trace, with_retries
 from graphrag_assets.llm.model_errors import (
@@ -161,7 +160,7 @@ class ChatModel(ModelClient[ModelOptions]):
         super().__init__(options, ledger, limits, budget)
         self._not_before = cache_not_before or ""
         self._settings: dict[str, Any] = json.loads(options.parameters)
-        self.server = server_of(options)
+        self.server = provider.server_of(options)
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
     async def complete(self, request: ChatRequest) -> Completion:
@@ -315,7 +314,7 @@ class ChatModel(ModelClient[ModelOptions]):
         answers, tokens = self._answered[request.task]
         limit = self._parameters(request).get("max_tokens")
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
-        return n_tokens_of(messages) + 4 * len(messages), round(min(output, limit) if limit else output)
+        return provider.n_tokens_of(messages) + 4 * len(messages), round(min(output, limit) if limit else output)
 
     async def _paid_for(
         self, request: ChatRequest, reply: provider.Reply, messages: Sequence[Message], trace: Trace

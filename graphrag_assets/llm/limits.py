@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 DEFAULT_LIMITS = LimitOptions()
-REJECTS = " rejects the request. "
-"""Stands before the provider's words in a `RequestRejected`."""
 _ATTEMPTS_WITHOUT_REPLY = 3
 """Number of attempts for a model that has never replied: it is probably unreachable."""
 REFRESH_SECONDS = 10.0
@@ -265,7 +263,7 @@ def _raise_if_final(failure: provider.Failure, options: ModelOptions, limits: Li
         case "refused":
             raise RefusedAnswer(f"{what}: the provider's content filter refused the request. {failure.in_words}")
         case "rejected":
-            raise RequestRejected(f"{what}: {options.where}{REJECTS}{failure.in_words}")
+            raise RequestRejected(f"{what}: {options.where} rejects the request. {failure.in_words}", failure.message)
         case "rate_limited":
             rules = limits.options
             seconds, most = failure.retry_after or rules.backoff_seconds, rules.retry_after_max_seconds

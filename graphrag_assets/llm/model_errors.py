@@ -20,7 +20,14 @@ class RetriesExhausted(ModelError, ModelUnavailable):
 
 
 class RequestRejected(ModelError):
-    """The provider rejects this request (too long, an unsupported parameter); retrying does not help."""
+    """The provider rejects this request (too long, an unsupported parameter); retrying does not help.
+
+    `said`: the provider's own words.
+    """
+
+    def __init__(self, message: str, said: str = ""):
+        super().__init__(message)
+        self.said = said
 
 
 class InvalidAnswer(ModelError):

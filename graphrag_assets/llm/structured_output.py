@@ -19,9 +19,6 @@ from graphrag_assets.llm.thoughts import with_backslashes, without_thoughts
 
 T = TypeVar("T")
 
-WEAKER: dict[Structured, Structured] = {"json_schema": "json_object", "json_object": "text"}
-"""The next weaker way of requesting JSON, for servers that reject one."""
-
 
 @dataclass
 class _Records:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphrag_assets.llm import chat_server
+from graphrag_assets.llm import provider
 from tests.llm.conftest import Entity, ask, run
 
 GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k": 20}
@@ -12,7 +12,7 @@ GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k":
 
 @pytest.fixture(autouse=True)
 def nothing_learned(monkeypatch):
-    monkeypatch.setattr(chat_server, "_servers", {})
+    monkeypatch.setattr(provider, "_servers", {})
 
 
 def refusing(name: str):

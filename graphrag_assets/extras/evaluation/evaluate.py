@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
+from typing import NamedTuple
 
 from graphrag_assets.extras.evaluation.answers import REFUSED, RIGHT, judge_of, measure_answers
 from graphrag_assets.extras.evaluation.questions import Questions, place
 from graphrag_assets.extras.evaluation.retrieval import BM25, METHODS, METRICS, Difference, Score, measure, paired
 from graphrag_assets.query import GraphRAG, MethodName
+from graphrag_assets.runtime.outgoing import listed
 
 MAIN = "recall@5"
+MAX_LOSS, MAX_P = 0.02, 0.05
+_LOST_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -73,3 +77,37 @@ def evaluate(
     if with_answers:
         scores += measure_answers(rag, [each.question for each in placed], methods, judge_of(rag.models.settings))
     return Evaluation(reader.publication, [*questions.problems, *unplaced], scores)
+
+
+class Change(NamedTuple):
+    """recall@5 of a method in two publications, by the questions that both have, and those that lost passages."""
+
+    method: str
+    before: float
+    after: float
+    p_worse: float
+    lost: list[str]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the loss is more than chance: more than two points, with p < 0.05 by the paired bootstrap."""
+        return self.after - self.before < -MAX_LOSS and self.p_worse < MAX_P
+
+    def __str__(self) -> str:
+        lost = listed([f"“{one}”" for one in self.lost], _LOST_SHOWN, " ")
+        return (
+            f"recall@5 by {self.method} {100 * self.before:.1f} → {100 * self.after:.1f} (p {self.p_worse:.4f}; "
+            f"{len(self.lost)} questions lost: {lost})."
+        )
+
+
+def changes_between(before: Evaluation, after: Evaluation) -> list[Change]:
+    """Return the change of each method from one publication to a later one."""
+    changes = []
+    for method in after.methods:
+        old, new = before.values(method), after.values(method)
+        if common := [question for question in new if question in old]:
+            pair = [old[one] for one in common], [new[one] for one in common]
+            lost = [one for one in common if new[one] < old[one]]
+            changes.append(Change(method, fmean(pair[0]), fmean(pair[1]), paired(*pair).p_worse, lost))
+    return changes

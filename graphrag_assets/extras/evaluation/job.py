@@ -8,8 +8,7 @@ from graphrag_assets.assets.automation import job_of
 from graphrag_assets.assets.index_names import EVALUATE, PUBLICATION, IndexNames
 from graphrag_assets.assets.stages import REMEDY_CHARACTERS, markdown_table, masked
 from graphrag_assets.errors import GraphRAGError, OtherVersionError
-from graphrag_assets.extras.evaluation.comparison import MAX_LOSS, MAX_P, compare
-from graphrag_assets.extras.evaluation.evaluate import Evaluation, evaluate
+from graphrag_assets.extras.evaluation.evaluate import MAX_LOSS, MAX_P, Evaluation, changes_between, evaluate
 from graphrag_assets.extras.evaluation.questions import load_questions
 from graphrag_assets.extras.evaluation.retrieval import BM25
 from graphrag_assets.query import GraphRAG
@@ -85,7 +84,10 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
         try:
             if not number or not earlier:
                 return dg.AssetCheckResult(passed=True, metadata={"compared_with": "nothing: no earlier publication"})
-            comparison = compare(settings, publication_file(folder, earlier[-1]), publication_file(folder, number))
+            questions, measured = load_questions(settings.questions_file), list[Evaluation]()
+            for one in (earlier[-1], number):
+                with GraphRAG(publication_file(folder, one), settings=settings) as rag:
+                    measured.append(evaluate(rag, questions))
         except OtherVersionError:
             return dg.AssetCheckResult(passed=True, metadata={"compared_with": "nothing: another version made it"})
         except GraphRAGError as error:  # an unusable file of questions does not fail a run that has published
@@ -95,20 +97,20 @@ def quality_check(names: IndexNames) -> dg.AssetChecksDefinition:
             return dg.AssetCheckResult(
                 passed=False, severity=dg.AssetCheckSeverity.WARN, description=said, metadata=problem
             )
-        worse = [str(change) for change in comparison.changes if change.is_worse]
-        lost = pl.DataFrame(
-            [(c.method, one) for c in comparison.changes for one in c.lost], ["method", "lost"], orient="row"
-        )
+        before, after = measured
+        changes = changes_between(before, after)
+        worse = [str(change) for change in changes if change.is_worse]
+        lost = pl.DataFrame([(c.method, one) for c in changes for one in c.lost], ["method", "lost"], orient="row")
         return dg.AssetCheckResult(
             passed=not worse,
             severity=dg.AssetCheckSeverity.WARN,
             description=f"Worse than publication {earlier[-1]}: {' '.join(worse)} {_BACK}" if worse else None,
             metadata={
                 "compared_with": f"publication {earlier[-1]}",
-                "questions": comparison.n_questions,
-                "not_measured": dg.MetadataValue.json(comparison.problems),
-                **{f"recall@5/{change.method}": round(change.after, 4) for change in comparison.changes},
-                **{f"recall@5_before/{change.method}": round(change.before, 4) for change in comparison.changes},
+                "questions": len(before.values(BM25).keys() & after.values(BM25).keys()),
+                "not_measured": dg.MetadataValue.json(after.problems),
+                **{f"recall@5/{change.method}": round(change.after, 4) for change in changes},
+                **{f"recall@5_before/{change.method}": round(change.before, 4) for change in changes},
                 "lost": dg.MetadataValue.md(markdown_table(lost, lost.height, REMEDY_CHARACTERS)),
             },
         )

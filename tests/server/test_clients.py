@@ -160,6 +160,9 @@ def test_links_open_without_a_token_and_only_what_they_were_signed_for(tenants):
         ):
             assert http.get(other).status_code == 401, other
         assert http.get(url.replace("/source/", "/source/../")).status_code in (401, 404)
+        access, path = tenants.searches.access, f"/source/{citation['text_unit_id']}"
+        timed = [access.url(access.named("red"), path, {"until": until}) for until in (1, 9_999_999_999)]
+        assert [http.get(one).status_code for one in timed] == [401, 200]
 
 
 @pytest.mark.parametrize(

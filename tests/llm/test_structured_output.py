@@ -61,7 +61,9 @@ def test_a_bad_record_is_dropped_and_counted_and_the_good_ones_stay() -> None:
     assert parsed.dropped_records == 3
 
 
-@pytest.mark.parametrize("text", ["I would rather not.", "[1, 2]", "", "{}", '{"unexpected": [1]}'])
+@pytest.mark.parametrize(
+    "text", ["I would rather not.", "[1, 2]", "", "{}", '{"unexpected": [1]}', answer({"title": "Ada"}, 5)]
+)
 def test_anything_but_the_requested_object_is_invalid(text: str) -> None:
     with pytest.raises(InvalidAnswer):
         parse(text, Extraction)

@@ -13,6 +13,7 @@ from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.together import packs_of
 from graphrag_assets.settings import Settings
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab
 from tests.openai_content import content_for, task_of
@@ -76,17 +77,17 @@ def test_only_short_units_of_one_file_share_a_request(lab):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "n_alone"),
     [
-        pytest.param(lambda one: None, id="it is left out"),
-        pytest.param(lambda one: one | {"number": 2}, id="the number of another one"),
-        pytest.param(lambda one: one | {"number": 99}, id="an unknown number"),
+        pytest.param(lambda one: None, 1, id="it is left out"),
+        pytest.param(lambda one: one | {"number": 2}, 2, id="the number of another one"),
+        pytest.param(lambda one: one | {"number": 99}, 1, id="an unknown number"),
         pytest.param(
-            lambda one: one | {"entities": [{"name": "Zoe Quist", "type": "X", "description": ""}]}, id="other names"
+            lambda one: one | {"entities": [{"name": "Zoe Quist", "type": "X", "description": ""}]}, 1, id="other names"
         ),
     ],
 )
-def test_a_unit_without_records_of_its_own_is_asked_alone(lab, spoil):
+def test_a_unit_without_records_of_its_own_is_asked_alone(lab, spoil, n_alone):
     honest = extract(lab.with_another_ledger(), ROWS[:3])
     lab.server.requests.clear()
 
@@ -98,7 +99,23 @@ def test_a_unit_without_records_of_its_own_is_asked_alone(lab, spoil):
 
     lab.server.content = content
     assert extract(lab, ROWS[:3]) == honest
-    assert set(asked(lab)[:-1]) == {"ExtractGraph"}
+    assert asked(lab) == [*["ExtractGraph"] * n_alone, "ExtractGraphs"]
+
+
+def test_units_that_are_given_up_are_in_no_request(lab):
+    lab.server.content = lambda body: "{}" if "Ada" in str(body) or "Ben" in str(body) else content_for(body)
+    for _ in range(2):
+        assert [unit for unit, one in tasks_of(lab).extract(ROWS[:3]) if isinstance(one, Exception)] != []
+    asked(lab)
+    given_up = {unit for unit, one in tasks_of(lab).extract(ROWS[:3]) if isinstance(one, Exception)}
+    assert given_up == {ROWS[0].id, ROWS[1].id}
+    assert asked(lab) == []
+
+
+def test_packs_keep_to_room_number_and_group():
+    items = ["a1", "a2", "a3", "a4", "a5", "b1", "b2"]
+    packs = packs_of(items, [3, 3, 4, 1, 1, 9, 1], room=6, most=2, group=lambda item: item[0])
+    assert [pack.items for pack in packs] == [["a1", "a2"], ["a3", "a4"], ["a5"], ["b1"], ["b2"]]
 
 
 @pytest.mark.parametrize("fault", ["truncated", "refusal", "wrong-schema", "400"])

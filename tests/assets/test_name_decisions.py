@@ -10,7 +10,7 @@ from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import InputError
-from graphrag_assets.extras.resolution.decide import accept, split, undo
+from graphrag_assets.extras.resolution.decide import accept, record, split, undo
 from graphrag_assets.store.decisions import Decision, changing_decisions, read_decisions
 from tests.comparison import facts, index_at, no_settings
 
@@ -119,6 +119,8 @@ def test_what_contradicts_or_says_nothing_is_refused(index: Index) -> None:
         with pytest.raises(InputError):
             make(*last)
         undo_all(index)
+    split(index, "Mercury", "type")
+    assert record(index, [Decision("accept", "mercury", "venus")]) == []  # a judge's, which is no error
 
 
 def some_decision(chance: random.Random) -> Decision:

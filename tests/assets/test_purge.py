@@ -1,5 +1,6 @@
 """Purge: nothing of a deleted document stays in the index folder and the ledger, and nothing that is needed goes."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from click.testing import CliRunner
 from graphrag_assets.cli import main
 from graphrag_assets.errors import StoreError
 from graphrag_assets.extras.explorer.page import write_page
-from graphrag_assets.extras.purge import purge
+from graphrag_assets.extras.purge import purge, purge_answers
+from graphrag_assets.llm.ledger import Entry, Ledger
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.index_files import kept_publications
 from tests.assets.test_language_models import use
@@ -149,3 +151,14 @@ def test_purge_refuses_an_index_that_is_empty_or_differs_from_the_input(project)
     (project.input / "a/one.txt").unlink()
     with pytest.raises(StoreError, match=r"Batches differ from the input folder: a. Run `graphrag-assets index`"):
         purge(project.index)
+
+
+def test_answers_on_a_unit_of_several_runs_go_and_those_of_one_stay(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    rows = {"old": ("u1", "r1"), "new": ("u1", "r2"), "once": ("u2", "r1"), "gone": ("u3", "r1")}
+    for key, (unit, run_id) in rows.items():
+        entry = Entry(key, "chat", "t", "openai", "m", "{}", response=key, batch="b", unit=unit, run_id=run_id)
+        asyncio.run(ledger.put(entry))
+    assert purge_answers(ledger, ["b"], ["u1", "u2"]) == 3
+    assert asyncio.run(ledger.get_many(list(rows))).keys() == {"once"}
+    ledger.close()

@@ -61,6 +61,16 @@ def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote(sample):
     assert len(whole) == sample.frame("SELECT count(*) FROM text_units WHERE document_id = $d", {"d": document}).item()
 
 
+def test_a_text_unit_with_half_of_a_passage_or_more_holds_it(sample):
+    first, second, document, start, text = sample.frame(
+        "SELECT a.human_readable_id AS first, b.human_readable_id AS second, d.id, b.start_char, d.text "
+        "FROM text_units a JOIN text_units b ON b.document_id = a.document_id AND b.ordinal = a.ordinal + 1 "
+        "AND b.start_char > a.end_char JOIN documents d ON d.id = a.document_id ORDER BY a.id"
+    ).row(0)
+    for before, after, expected in ((30, 10, first), (20, 20, second), (10, 30, second)):
+        assert units(sample, document=document, quote=text[start - before : start + after]) == {expected}
+
+
 def test_gold_that_is_not_there_is_named(sample):
     title = sample.frame("SELECT title FROM documents ORDER BY id")["title"][0]
     placed, problems = place(sample, [asked(Gold(document="gone")), asked(Gold(document=title, quote="no such words"))])

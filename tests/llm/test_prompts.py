@@ -143,6 +143,9 @@ def test_the_fingerprint_is_of_the_template_in_force(tmp_path: Path):
     built_in, own = Prompts(), Prompts(folder=tmp_path)
     assert built_in.fingerprint("extract_graph") != own.fingerprint("extract_graph")
     assert built_in.fingerprint("local_search") == own.fingerprint("local_search")
+    other = PromptProfile(domain="Ships.").identified()
+    profiled = [Prompts(profile=one).fingerprint("local_search") for one in (None, PROFILE, other)]
+    assert len(set(profiled)) == 3
     copy = tmp_path / "copy"
     write(copy, "extract_graph", (BUILT_IN / "extract_graph.jinja").read_text())
     assert Prompts(copy).fingerprint("extract_graph") == built_in.fingerprint("extract_graph")

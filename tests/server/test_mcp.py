@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from graphrag_assets.extras.server import lookups
+from graphrag_assets.query.scope import EVERYTHING
 from tests.server.conftest import QUESTION
 
 CALLS: dict[str, dict[str, Any]] = {
@@ -78,3 +80,17 @@ def test_every_tool_over_stdio(sample_index):
         env=dict(os.environ),
     )
     _check(asyncio.run(_use(server))[1], has_links=False)
+
+
+def test_a_path_takes_the_heaviest_of_the_last_steps(sample_server):
+    reader = sample_server.searches.rag.index.reader()
+    start, end, heaviest = reader.frame("""
+        SELECT a.entity AS first, b.neighbor AS last, max(r.weight) AS heaviest
+        FROM search.edges a JOIN search.edges b ON a.neighbor = b.entity AND a.entity <> b.neighbor
+        JOIN relationships r ON r.human_readable_id = b.relationship
+        ANTI JOIN search.edges direct ON direct.entity = a.entity AND direct.neighbor = b.neighbor
+        GROUP BY ALL HAVING count(DISTINCT r.weight) > 1 ORDER BY ALL
+    """).row(0)
+    path = lookups.path(reader, EVERYTHING, str(start), str(end))
+    assert len(path) == 2
+    assert path[-1]["weight"] == pytest.approx(heaviest, abs=0.01)

@@ -1,11 +1,25 @@
 """Sentences: where they end, and that they cover the text; languages of texts, and stems."""
 
+import doctest
+from importlib import import_module
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.text.languages import UNKNOWN, language_of, stem
 from graphrag_assets.text.words import sentences
+
+MODULES = [
+    *("text.abbreviations", "text.entities", "text.inflections", "text.iso_dates", "text.languages", "text.references"),
+    *("text.words", "reading.markdown", "reading.document_dates"),
+]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_examples_of_a_module_hold(module: str) -> None:
+    results = doctest.testmod(import_module(f"graphrag_assets.{module}"))
+    assert results.failed == 0 < results.attempted
 
 
 def split(text: str) -> list[str]:

@@ -47,6 +47,8 @@ def may_abbreviate(short: str, name: str) -> bool:
 
     >>> may_abbreviate("IBM", "International Business Machines Corporation"), may_abbreviate("film", "Ed Wood")
     (True, False)
+    >>> may_abbreviate("INE", "International Business")
+    False
     """
     letters, name = _letters(short), name.casefold()
     if initials_fit(short, name):

@@ -8,6 +8,7 @@ export PYTHONWARNINGS := ignore::FutureWarning
 
 help:
 	@echo "make demo    index data/input and ask two questions"
+	@echo "make install-dev  what the tests and the server need, into .venv (three minutes, 2 GB)"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
 	@echo "make test    the quick tests, on all cores (under four minutes on two)"
 	@echo "make test-all  also with a browser, servers and killed processes (under nine minutes): what must pass before a change lands"

@@ -11,6 +11,7 @@ import pytest
 from graphrag_assets.assets.knowledge_graph import knowledge_graph
 from graphrag_assets.assets.publication import publication, up_to_date
 from graphrag_assets.assets.scan import scan_input
+from graphrag_assets.assets.stage import CODE_VERSIONS
 from graphrag_assets.contracts.usage import Usage, UsageMeter
 from graphrag_assets.store.decisions import Decision, changing_decisions
 from graphrag_assets.store.index_files import current_number, point_to, publication_file
@@ -73,7 +74,14 @@ def another_revision(project, _):
         connection.execute("UPDATE index_state SET revision = revision + 1")
 
 
-@pytest.mark.parametrize("change", [edit_decision, other_cluster_size, damaged_publication, another_revision])
+def another_version_of_a_stage(_, monkeypatch):
+    monkeypatch.setitem(CODE_VERSIONS, "community_reports", "another")
+
+
+CHANGES = [edit_decision, other_cluster_size, damaged_publication, another_revision, another_version_of_a_stage]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_what_makes_a_run_due(done, monkeypatch, change):
     change(done, monkeypatch)
     assert not is_up_to_date(done)

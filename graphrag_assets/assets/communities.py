@@ -5,16 +5,13 @@ from importlib.resources import files
 
 import polars as pl
 
-from graphrag_assets.assets.stage import Run, StageResult, stage
+from graphrag_assets.assets.stage import CODE_VERSIONS, Run, StageResult, stage
 from graphrag_assets.pipeline.clustering import ClusterOptions, communities_of
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, recluster
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.index_database import assign_numbers, replace_table
-
-CODE_VERSION = "2"
-"""Incremented when the same inputs give other rows."""
 
 _READ = (  # in any order: nothing made of them depends on it
     "SELECT id FROM entities",
@@ -31,7 +28,7 @@ FROM clusters JOIN ids ON key = cluster JOIN numbers n ON n.table_name = 'commun
 """
 
 
-@stage("communities", {"communities": ("entities", "relationships")}, CODE_VERSION)
+@stage("communities", {"communities": ("entities", "relationships")}, CODE_VERSIONS["communities"])
 def detect_communities(run: Run) -> StageResult:
     """Cluster, starting from the previous communities; match them so that ids stay."""
     index = run.index

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.stage import Run, StageResult, stage, sums_of_changes
+from graphrag_assets.assets.stage import CODE_VERSIONS, Run, StageResult, stage, sums_of_changes
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import EMBED
 from graphrag_assets.errors import StoreError
@@ -33,10 +33,6 @@ from graphrag_assets.text.abbreviations import SMALL
 log = logging.getLogger(__name__)
 
 
-CODE_VERSION = "5"
-"""Incremented when the same inputs give other vectors."""
-CANDIDATES_VERSION = "4"
-"""Incremented when the same inputs give other candidates."""
 NO_MODEL = "No vectors: GRAPHRAG_EMBEDDING_MODEL is not set. Searches rank by BM25 and the graph."
 ROWS_PER_PART = 5_000
 """More rows are embedded in parts, so that memory is bounded."""
@@ -105,7 +101,7 @@ FROM candidates FULL JOIN decided d
 @stage(
     "retrieval",
     {"embeddings": ("text_units", "entities", "relationships", "community_reports")},
-    f"{CODE_VERSION}/{CANDIDATES_VERSION}",
+    f"{CODE_VERSIONS['embeddings']}/{CODE_VERSIONS['entity_candidates']}",
 )
 def embed_texts(run: Run) -> StageResult:
     """Embed the texts whose fingerprint is new, keep the vectors of the others, and find the candidates.
@@ -140,7 +136,7 @@ def _embed(index: Index, models: IndexingModels) -> tuple[list[dict[str, Changes
     if not models.embedding_model:
         with index.working.transaction() as connection:
             return [{"embeddings": replace_table(connection, schema.EMBEDDINGS, none)}], without[0], 0
-    made_with = literal(stable_id("embeddings", CODE_VERSION, models.embedding_model))
+    made_with = literal(stable_id("embeddings", CODE_VERSIONS["embeddings"], models.embedding_model))
     for kinds, query in _ROWS.items():
         rows = f"SELECT *, md5(row({made_with}, kind, title, text, members)::VARCHAR) AS fingerprint FROM ({query})"
         with index.working.transaction() as connection:

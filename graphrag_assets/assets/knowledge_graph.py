@@ -16,7 +16,7 @@ import polars as pl
 
 from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.publication import record_inputs_of_run
-from graphrag_assets.assets.stage import Run, StageResult, stage
+from graphrag_assets.assets.stage import CODE_VERSIONS, Run, StageResult, stage
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.alias_decisions import SPLIT, decided_aliases
@@ -26,8 +26,6 @@ from graphrag_assets.store.connections import ArrowStream
 from graphrag_assets.store.decisions import Decision, read_decisions
 from graphrag_assets.store.index_database import assign_numbers, numbered, replace_table
 
-CODE_VERSION = "8"
-"""Incremented when the same inputs give other rows."""
 MIN_CONCEPT_MENTIONS = 2
 """A common-noun concept that only the embedded default finds becomes an entity when so many text units name it."""
 # Rows are numbered in this order; `content` identifies a row whose id has changed.
@@ -113,7 +111,7 @@ class Graph(NamedTuple):
 _FROM = ("batch_state", "entity_mentions", "relationship_mentions")
 
 
-@stage("graph", {"entities": _FROM, "relationships": _FROM}, CODE_VERSION)
+@stage("graph", {"entities": _FROM, "relationships": _FROM}, CODE_VERSIONS["knowledge_graph"])
 def knowledge_graph(run: Run) -> StageResult:
     """Resolve names, merge mentions, number new rows, and write what differs.
 
@@ -168,7 +166,7 @@ def merged(connection: duckdb.DuckDBPyConnection, aliases: pl.DataFrame, summari
     values = {
         "embedded": EXTRACTOR,
         "fewest_units": MIN_CONCEPT_MENTIONS,
-        "made_with": f"{CODE_VERSION} {summarizer}",
+        "made_with": f"{CODE_VERSIONS['knowledge_graph']} {summarizer}",
     }
     connection.create_function("entity_id", _entity_id, ["VARCHAR"], "VARCHAR")
     connection.create_function("relationship_id", _relationship_id, ["VARCHAR", "VARCHAR"], "VARCHAR")

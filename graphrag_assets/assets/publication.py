@@ -13,7 +13,7 @@ from graphrag_assets import __version__
 from graphrag_assets.assets.checks import failed_blocking_checks
 from graphrag_assets.assets.index import Index, ledger_entries
 from graphrag_assets.assets.scan import Scan, present_inputs
-from graphrag_assets.assets.stage import Run, StageResult, stage
+from graphrag_assets.assets.stage import CODE_VERSIONS, Run, StageResult, stage
 from graphrag_assets.errors import CheckError, StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pictures.graph_map import MAX_ENTITIES, graph_map, in_markdown
@@ -29,8 +29,6 @@ from graphrag_assets.store.publications import count_changes, counts_in_words, s
 log = logging.getLogger(__name__)
 
 
-CODE_VERSION = "2"
-"""Incremented when a publication of the same tables differs."""
 # What people and scans write, not the stages.
 _PROFILES = "SELECT version, id, adopted FROM prompt_profile ORDER BY ALL"
 _UNREADABLE = "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE stage = 'scan' ORDER BY ALL"
@@ -39,7 +37,7 @@ _FAILED = "SELECT count(*) FROM index_runs WHERE run_id = $run AND list_sum([u.f
 
 # It has no freshness policy: those of Dagster go by the calendar, and an index whose input has not changed is fresh.
 # The check publication_is_up_to_date says when it has changed. Its assets are made from all tables, through these two.
-@stage("publication", {"publication": ("embeddings", "community_reports")}, CODE_VERSION)
+@stage("publication", {"publication": ("embeddings", "community_reports")}, CODE_VERSIONS["publication"])
 def publication(run: Run) -> StageResult:
     """Publish the working database, unless the newest publication has the same content.
 
@@ -85,7 +83,7 @@ def _published(index: Index, run_id: str) -> Publication:
 
 
 def made_with(index: Index) -> dict[str, str | None]:
-    """Name and value of what shapes an index: its settings, the input folder, and what performs each task."""
+    """Name and value of what shapes an index: its settings, the input folder, what performs each task, the code."""
     settings, models = index.settings, index.models()
     return {
         **settings.as_rows(),
@@ -95,11 +93,12 @@ def made_with(index: Index) -> dict[str, str | None]:
         "reporter": models.reporter,
         "embedding_model": models.embedding_model,
         "prompt_profile": index.profile.id if index.profile else "",
+        "code_versions": ", ".join(CODE_VERSIONS.values()),
     }
 
 
 def inputs_digest(index: Index) -> str:
-    """Hash of batches, decisions, prompt profiles, names of no batches, settings, models, code."""
+    """Hash of batches, decisions, prompt profiles, names of no batches, settings, models, versions."""
     recorded = index.working.read_all(_PROFILES, _UNREADABLE)
     rows: list[tuple[Any, ...]] = [row for frame in recorded for row in frame.iter_rows()]
     decisions = read_decisions(index.settings.index_folder)

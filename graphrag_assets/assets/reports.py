@@ -12,9 +12,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.assets.index import Index
-from graphrag_assets.assets.stage import Run, StageResult, stage, sums_of_changes
+from graphrag_assets.assets.stage import CODE_VERSIONS, Run, StageResult, stage, sums_of_changes
 from graphrag_assets.contracts.indexing_models import IndexingModels
-from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.community_reports import ReportInputs, community_reports, references_in
 from graphrag_assets.store import schema
@@ -23,8 +22,6 @@ from graphrag_assets.store.index_database import Changes, replace_rows, replace_
 
 log = logging.getLogger(__name__)
 
-CODE_VERSION = f"6/{REPORTER}"
-"""Differs when the same inputs give other reports."""
 ENTITIES_PER_PART = 10_000
 """Communities of one level are reported on together until they have so many entities, so that memory is bounded."""
 
@@ -124,7 +121,7 @@ LEFT JOIN ({_NUMBERS}) n USING (table_name, human_readable_id)
 @stage(
     "communities",
     {"community_reports": ("communities", "entities", "relationships", "covariates")},
-    CODE_VERSION,
+    CODE_VERSIONS["community_reports"],
 )
 def write_community_reports(run: Run) -> StageResult:
     """Write the reports whose fingerprint is new; keep the others; resolve all citations."""
@@ -137,7 +134,9 @@ def write_community_reports(run: Run) -> StageResult:
         reports = community_reports(inputs, models.write_reports, models.reporter, encoding=encoding, removed=removed)
         with index.working.transaction() as connection:
             by_part.append(_write(connection, reports, part["community"]))
-        log.info("%d reports are up to date", by_part[-1]["community_reports"].rows)
+        log.info(
+            "%d of %d reports are written", sum(part["community_reports"].inserted for part in by_part[1:]), due.height
+        )
     with index.working.transaction() as connection:
         by_part.append({"citations": replace_table(connection, schema.CITATIONS, _RESOLVED_AGAIN)})
         n_unresolved = one_value(connection, "SELECT count(*) FROM citations WHERE cited_id IS NULL")
@@ -164,7 +163,8 @@ def stale_reports(index: Index, models: IndexingModels) -> pl.DataFrame:
 def _find_state(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> None:
     """Create the table report_state."""
     reads_texts = index.settings.reports_from_text
-    written_by = stable_id("reports", CODE_VERSION, models.reporter, index.settings.tokenizer, reads_texts)
+    version = CODE_VERSIONS["community_reports"]
+    written_by = stable_id("reports", version, models.reporter, index.settings.tokenizer, reads_texts)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE claims AS {_CLAIMS}")
     *first, state = duckdb.extract_statements(_STATE)
     for statement in first:

@@ -8,8 +8,19 @@ from typing import Any, NamedTuple
 from graphrag_assets.assets.index import Index
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.usage import Usage
+from graphrag_assets.embedded import REPORTER
 from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.index_database import Changes
+
+CODE_VERSIONS = {
+    "knowledge_graph": "8",
+    "communities": "2",
+    "community_reports": f"6/{REPORTER}",
+    "embeddings": "5",
+    "entity_candidates": "4",
+    "publication": "2",
+}
+"""Increment one when the same inputs give other rows; those of a batch have `CORPUS_VERSION` and `EXTRACTOR`."""
 
 
 @dataclass(frozen=True)

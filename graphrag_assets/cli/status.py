@@ -39,7 +39,7 @@ def status() -> None:
     if errors.height:
         console.say(f"{problems_in_words(errors['stage'])}:")
         for batch, source, row, error, hint, _ in errors.head(_SHOWN_ERRORS).iter_rows():
-            place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
+            place = (source if source == batch else f"{batch}: {source}") + ("" if row is None else f", row {row}")
             console.say(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip())
         if (more := errors.height - _SHOWN_ERRORS) > 0:
             console.say(f"  … and {more} more: open {working.path}, SELECT * FROM index_errors")

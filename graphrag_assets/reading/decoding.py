@@ -134,7 +134,7 @@ def _detected(data: bytes) -> Decoded:
     if not texts:
         raise UnreadableError(
             "looks like binary data, not text (no encoding fits)",
-            "Give it the extension of its actual format, save it as UTF-8, or set GRAPHRAG_TEXT_ENCODING.",
+            "Give it the extension of its actual format, or save it as UTF-8.",
         )
 
     sample = {name: text[:_SAMPLE_BYTES] for name, text in texts.items()}

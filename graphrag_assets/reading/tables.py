@@ -241,7 +241,10 @@ def read_delimited(text: str, file_format: str, options: LoadOptions) -> Iterato
             table.add(replace(record, row_number=number))
         elif any(record[1][len(columns) :]):
             error = f"line {record[0] + n_before} has {len(record[1])} fields, the header has {len(columns)}"
-            remedy = f"Put fields that hold a {delimiter!r} or a line break in double quotes."
+            remedy = (
+                f"Put fields that hold a {delimiter!r} or a line break in double quotes, "
+                'and write a double quote inside such a field as "".'
+            )
             table.add(Problem(error, remedy, number))
         else:
             padded = record[1] + [""] * (len(columns) - len(record[1]))

@@ -108,7 +108,11 @@ def _declared() -> tuple[tuple[Table, ...], tuple[Table, ...]]:
     """Return the tables of the index, and those of a publication."""
     index, publication = list[Table](), list[Table]()
     for comment, schema, name, place, key, order, body in _TABLE.findall(sql("schema").replace("\n        ", " ")):
-        columns = [(Column(name, kind, meaning), only) for name, kind, only, meaning in _COLUMN.findall(body)]
+        columns = [(Column(column, kind, meaning), only) for column, kind, only, meaning in _COLUMN.findall(body)]
+        if len(columns) != body.count("\n"):
+            raise ValueError(
+                f"schema.sql, table {name}: a column is without its comment, two spaces and -- after its type"
+            )
         stored, published = (tuple(c for c, only in columns if only in ("", of)) for of in ("index", "publication"))
         keys = tuple(key.split(", "))
         if place != "publication":

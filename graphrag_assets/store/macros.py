@@ -12,14 +12,15 @@ DuckDB resolves the names inside a macro in the query that calls it. Two rules k
 
 import functools
 import re
+import unicodedata
 
 import duckdb
 
 from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.schema import PUBLISHED, literal, sql
-from graphrag_assets.text import words as text
+from graphrag_assets.store.schema import PUBLISHED, sql
+from graphrag_assets.text.words import INVISIBLE, QUOTES
 
-_FILES = ("search", "graph", "evidence")
+_FILES = ("names", "graph", "evidence")
 
 _PREFIX = "put_this_index_on_the_search_path_"
 """The beginning of these names: an error of DuckDB names the table that it does not find."""
@@ -42,15 +43,15 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
 @functools.cache
 def macros_sql() -> str:
     """Return the statements that create all macros with comments, and the views that they read, named `this.…`."""
-    accented = {chr(code): plain for code, plain in text.FOLDED.items() if len(plain) == 1}
-    values = {
-        "{unspaced}": _re2(text.UNSPACED),
-        "{optional_marks}": _re2(text.OPTIONAL_MARKS),
-        "{possessive}": literal(text.POSSESSIVE),
-        "{accented}": "".join(accented),
-        "{plain}": "".join(accented.values()),
-    }
     macros = "\n".join(sql(f"macros/{name}") for name in _FILES)
+    plain = {chr(code): _plain(chr(code)) for code in range(0x80, 0xFFFF) if code not in INVISIBLE}
+    letters = {letter: other for letter, other in plain.items() if len(other) == 1 and other != letter.lower()}
+    values = {
+        "{invisible}": "".join(f"\\x{{{code:x}}}" for code in INVISIBLE),
+        "{quotes}": QUOTES.replace("'", "''"),
+        "{letters}": "".join(letters),
+        "{plain}": "".join(letters.values()).replace("'", "''"),
+    }
     for name, value in values.items():
         macros = macros.replace(name, value)
     names = set(_NAME.findall(macros))
@@ -58,5 +59,5 @@ def macros_sql() -> str:
     return "".join(views) + macros
 
 
-def _re2(characters: str) -> str:
-    return "".join(c if c.isascii() else f"\\x{{{ord(c):x}}}" for c in characters)
+def _plain(letter: str) -> str:
+    return unicodedata.normalize("NFKC", letter).casefold()

@@ -17,7 +17,7 @@ import sentencex
 if TYPE_CHECKING:
     import tiktoken
 
-_QUOTES = "\"'`´‘’‚‛“”„‟«»‹›_"
+QUOTES = "\"'`´‘’‚‛“”„‟«»‹›_"
 INVISIBLE: dict[int, None] = dict.fromkeys(
     (
         *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010)),
@@ -26,7 +26,7 @@ INVISIBLE: dict[int, None] = dict.fromkeys(
     )
 )
 """What Unicode calls default ignorable, for `str.translate`: a text looks the same without these characters."""
-# The macro title_key has these three rules, too: RE2 has no assertions.
+# The macro title_key has these rules, too: RE2 has no assertions.
 _SUPERSCRIPT = re.compile(r"(\w)([⁰¹²³⁴-⁹]+)")
 _EMPHASIS = re.compile(r"(^|[^\w*])\*{1,3}([^ *](?:[^*]*[^ *])?)\*{1,3}")
 _STARS = re.compile(r"(^|[^\w*])\*+")  # not that of "A*"
@@ -57,7 +57,7 @@ _SLICE = 20_000
 _LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
 _LAST_SENTENCE = re.compile(r".*(?:[.!?][\"'”’)\]]*\s|[。！？][\"'”’)\]」』）]*)", re.DOTALL)
 _WORD = r"[\p{L}\p{M}\p{N}]+"
-# Regular expressions that RE2 understands as well: the macros of the publication use them too.
+# Regular expressions of polars, which has no assertions.
 POSSESSIVE = r"['’ʼ]s([^\p{L}\p{M}\p{N}]|$)"
 HYPHEN = "[-‐]"
 COMPOUND = rf"{_WORD}(?:{HYPHEN}{_WORD})+"
@@ -78,7 +78,7 @@ FOLDED: dict[int, str] = {
     **_PLAIN,
 }
 SPELLED_OUT: dict[int, str] = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"})
-# Inside brackets of a regular expression; the macros of the publication use them too.
+# Inside brackets of a regular expression, of DuckDB's too.
 UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
@@ -108,9 +108,9 @@ def title_key(title: str) -> str:
     text = " ".join(unicodedata.normalize("NFKC", text).casefold().replace("i̇", "i").split())
     if "*" in text:
         text = _STARS.sub(r"\1", _EMPHASIS.sub(r"\1\2", text))
-    text = _POSSESSIVE.sub(r"\1", text.strip(_QUOTES + " "))
+    text = _POSSESSIVE.sub(r"\1", text.strip(QUOTES + " "))
     text = f"{text[:-2]}'s" if text.endswith("’s") else text
-    return "".join(c for c in text if c not in '"“”„«»').strip(_QUOTES + " ")
+    return "".join(c for c in text if c not in '"“”„«»').strip(QUOTES + " ")
 
 
 def without_qualifier(title: str) -> str:

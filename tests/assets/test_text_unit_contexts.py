@@ -32,9 +32,8 @@ def indexed(start_with):
 
 def test_text_of_a_heading_is_found_and_shown_but_never_quoted(indexed):
     # "Ashore" is only in a heading, which another text unit has.
-    hits = [text for (text,) in indexed.sql("SELECT text FROM search_text('ashore', 10)")]
-    assert "Daniel Gooch sent the first message to the Queen." in hits
     index = GraphRAG(indexed.root / "index")
+    assert "Daniel Gooch sent the first message to the Queen." in list(index.retrieve("ashore", 10)["text"])
     context = index.context("basic", "What happened ashore?", k=20)
     assert "|The voyage › Ashore|Daniel Gooch sent the first message" in context.text
     (section,) = context.sections

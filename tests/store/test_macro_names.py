@@ -20,12 +20,9 @@ table_name kind query level hops budget claims term relationship stop_words way 
 min_score what max_hops text_unit claim"""
 ALIASES, COLUMNS = _ALIASES.split(), _COLUMNS.split()
 
-# By macro: its arguments with their types; DuckDB takes no column for `k`, a LIMIT.
+# By macro: its arguments with their types.
 CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "entities_called": (("'the big ship'", "VARCHAR"),),
-    "find_entity": (("'GREAT eastrn'", "VARCHAR"), ("3", "")),
-    "bm25": (("'entities'", "VARCHAR"), ("'telegraph company'", "VARCHAR"), ("3", "")),
-    "search_text": (("'who laid the cable'", "VARCHAR"), ("3", "")),
     "neighbors": (("'great eastern'", "VARCHAR"), ("2", "INT")),
     "path_between": (("'Samuel Morse'", "VARCHAR"), ("'Daniel Gooch'", "VARCHAR"), ("4", "INT")),
     "entity_timeline": (("'great eastern'", "VARCHAR"),),
@@ -43,8 +40,6 @@ UPDATE relationships SET description = 'in {name}', type = 'IN_{name}';
 UPDATE covariates SET description = 'the cable in {name}', subject_id = subject_id || ' in {name}';
 UPDATE documents SET title = title || ' in {name}';
 UPDATE community_reports SET title = title || ' in {name}';
-UPDATE search.posting_statistics SET mean_length = mean_length + {n};
-INSERT INTO search.word_forms BY NAME (SELECT 'shi' AS beginning, 'ships' AS form, 'ship{name}' AS term);
 INSERT INTO search.entity_names BY NAME (SELECT md5_number_lower('the big ship') AS name, {n} AS entity);
 """
 
@@ -125,10 +120,7 @@ def rows(
     connection: duckdb.DuckDBPyConnection, macro: str, database: str, tables: str, names: list[str]
 ) -> list[tuple]:
     """The rows of a call whose arguments are the first of these columns that is not null, and none is."""
-    arguments = [
-        f"coalesce({', '.join(f'{name}::{kind}' for name in names)}, {value})" if kind else value
-        for value, kind in CALLS[macro]
-    ]
+    arguments = [f"coalesce({', '.join(f'{name}::{kind}' for name in names)}, {value})" for value, kind in CALLS[macro]]
     query = f"SELECT result.* FROM {tables}, LATERAL {call(macro, arguments, f'{database}.')} result"
     return connection.execute(query).fetchall()
 

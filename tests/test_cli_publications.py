@@ -54,7 +54,7 @@ def test_diff_counts_and_as_sql_runs_in_a_plain_connection(changed):
     with duckdb.connect() as connection:
         connection.execute(call("publications", "diff", "--sql"))
         documents = connection.execute(
-            "SELECT change, source_before, source_after FROM changed_documents ORDER BY change"
+            "SELECT change, before.source, after.source FROM changed_documents ORDER BY change"
         ).fetchall()
         assert documents == [
             ("added", None, "d/new.txt"),

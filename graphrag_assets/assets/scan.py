@@ -17,7 +17,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import REFRESHED, REFUSED, inputs_of, remove_inputs, replace_errors
 from graphrag_assets.store.connections import one_value
-from graphrag_assets.store.digest_cache import NAME, DigestCache
+from graphrag_assets.store.digest_cache import NAME, DigestCache, age
 from graphrag_assets.store.input_table import SCHEME
 
 SETTLE_SECONDS = 5.0
@@ -122,7 +122,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     """
     folder, settings = index.input, index.settings
     _refuse_overlap(settings)
-    cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
+    cache = DigestCache(settings.index_folder / NAME, settings.input_as_given)
     committed = index.working.read(_STORED_BATCHES, {"given_up": RETRY})
     present = dict(committed.select("batch", "digest").iter_rows())
     deciding, digests, settling, unusable = deciding_options(settings, index.models()).items(), {}, set(), {}
@@ -133,7 +133,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
                 digests[batch] = present[batch]
             continue
         digests[batch] = stable_id(cache.digest(folder, batch, files, read_every_file), *deciding)
-        if cache.age(batch, files) < SETTLE_SECONDS:
+        if age(files) < SETTLE_SECONDS:
             settling.add(batch)
     cache.save()
     stored = committed.filter(~pl.col("imported"))

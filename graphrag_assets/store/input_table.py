@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import duckdb
 from upath import UPath
 
-from graphrag_assets.errors import InputError, RefusedFileError
+from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.input_files import BatchFiles, Input, SourceFile, name_error, printable
@@ -77,10 +77,7 @@ class InputTable(Input):
 
     def open(self, location: UPath | str) -> BinaryIO:
         """Open the rows of a batch as JSON lines, in the order of their ids."""
-        try:
-            rows = self._select(_JSON, str(location), f"ORDER BY {self._id}, 1")
-        except InputError as error:
-            raise RefusedFileError(str(error), "Index again when it can be read.") from error
+        rows = self._select(_JSON, str(location), f"ORDER BY {self._id}, 1")
         # A column of type JSON keeps the line breaks between its values.
         return io.BytesIO("".join(row.replace("\n", " ").replace("\r", " ") + "\n" for (row,) in rows).encode())
 
@@ -142,6 +139,11 @@ class InputTable(Input):
                 return connection.execute(statement, {"batch": batch} if batch is not None else {}).fetchall()
         except duckdb.Error as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".!")
+            if holder := re.search(r"Conflicting lock is held in (.*\(PID \d+\))", reason):
+                raise InputError(
+                    f"The input {place} is locked by {holder[1]}, which has it open for writing. Index again when it is "
+                    "closed there."
+                ) from error
             of_file = f" of {place}" if self._file_name else ""
             raise InputError(
                 f"The table {self._table}{of_file} cannot be read: {reason}. Check its name, its columns "

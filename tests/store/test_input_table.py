@@ -1,6 +1,8 @@
 """A table as the input: its batches, what changes their versions, and what cannot be read."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -137,3 +139,17 @@ def test_what_cannot_be_read_is_an_error_and_not_an_empty_table(
         names(warehouse.table(query, name))
     with pytest.raises(InputError, match="is missing"):
         names(InputTable(f"duckdb:////nowhere/x.duckdb?table={name or 'x'}"))
+
+
+def test_a_file_that_another_process_writes_is_locked_and_no_batch_is_lost(warehouse: Warehouse) -> None:
+    table = warehouse.table("&partition_by=region")
+    [file] = table.files("north")
+    hold = (
+        f"import duckdb, sys; c = duckdb.connect({str(warehouse.file)!r}); print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline()
+        for read in (lambda: names(table), file.read):
+            with pytest.raises(InputError, match=rf"is locked by .*PID {writer.pid}.* Index again when"):
+                read()
+        writer.communicate()

@@ -119,7 +119,7 @@ def embed_texts(run: Run) -> StageResult:
         n_rows = one_value(connection, "SELECT count(*) FROM embeddings")
         _write_errors(connection, without)
         refused = json.dumps(dict(without.select("fingerprint", "error").iter_rows()))
-        record_inputs(connection, REFUSED, refused, run.run_id)
+        record_inputs(connection, REFUSED, refused)
     embeddings = replace(sums_of_changes(by_part)["embeddings"], rows=n_rows)
     candidates = find_candidates(index)
     note = {} if models.embedding_model else {"note": NO_MODEL}

@@ -118,7 +118,7 @@ def knowledge_graph(run: Run) -> StageResult:
     Descriptions are summarized where something else is said than before.
     """
     index, models = run.index, run.models
-    record_inputs_of_run(index, run.run_id)
+    record_inputs_of_run(index)
     aliases = resolved_aliases(index)
     with index.working.connect() as connection:
         graph = merged(connection, aliases, models.summarizer)

@@ -78,7 +78,7 @@ def _published(index: Index, run_id: str) -> Publication:
 
     published = publish(index.working, settings.index_folder, llm_calls=ledger_entries(settings))
     with index.working.transaction() as connection:
-        record_inputs(connection, "published", inputs_of(connection), run_id)
+        record_inputs(connection, "published", inputs_of(connection))
     return published
 
 
@@ -106,11 +106,11 @@ def inputs_digest(index: Index) -> str:
     return stable_id("refresh", present_inputs(index), __version__, publication_shape(), *rows, *decisions, *values)
 
 
-def record_inputs_of_run(index: Index, run_id: str) -> None:
+def record_inputs_of_run(index: Index) -> None:
     """Record, before the graph is made, what it is made from."""
     digest = inputs_digest(index)
     with index.working.transaction() as connection:
-        record_inputs(connection, "run", digest, run_id)
+        record_inputs(connection, "run", digest)
 
 
 def _record_up_to_date(index: Index, run_id: str) -> None:
@@ -119,7 +119,7 @@ def _record_up_to_date(index: Index, run_id: str) -> None:
     published = recorded_inputs(index.working, "published") == present_inputs(index)
     if published and not failed and recorded_inputs(index.working, "run") == digest:
         with index.working.transaction() as connection:
-            record_inputs(connection, REFRESHED, digest, run_id)
+            record_inputs(connection, REFRESHED, digest)
 
 
 def up_to_date(index: Index, scanned: Scan) -> Publication | None:

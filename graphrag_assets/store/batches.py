@@ -160,7 +160,7 @@ def record_stage(
     """
     remove_inputs(connection, REFRESHED)
     if batch is None:
-        record_inputs(connection, stage, inputs_of(connection), run_id)
+        record_inputs(connection, stage, inputs_of(connection))
     values: dict[str, object] = {
         "run_id": run_id,
         "stage": stage,
@@ -198,10 +198,10 @@ def stages_behind(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [stage for stage in PUBLISHED_STAGES if derived.get(stage) != present]
 
 
-def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
+def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str) -> None:
     """Record the inputs that `stage` (graph, resolution of the clustering, published, refreshed) was made from."""
     remove_inputs(connection, stage)
-    insert_row(connection, schema.REFRESH_STATE, {"stage": stage, "inputs": inputs, "run_id": run_id})
+    insert_row(connection, schema.REFRESH_STATE, {"stage": stage, "inputs": inputs})
 
 
 def remove_inputs(connection: duckdb.DuckDBPyConnection, stage: str) -> None:

@@ -1,4 +1,4 @@
-"""The schema, declared once: `sql/schema.sql` has every table and column with its type and its meaning.
+"""The schema, declared once: `sql/schema.sql` and `sql/search_schema.sql` have every column with its type and meaning.
 
 `WORKING` is what assets write; `PUBLISHED` is what people and the query module read: most tables of the index, with
 columns that only a publication has, such as numbers that link rows, and tables for searching. A publication has three
@@ -107,12 +107,11 @@ def sql(name: str) -> str:
 def _declared() -> tuple[tuple[Table, ...], tuple[Table, ...]]:
     """Return the tables of the index, and those of a publication."""
     index, publication = list[Table](), list[Table]()
-    for comment, schema, name, place, key, order, body in _TABLE.findall(sql("schema").replace("\n        ", " ")):
+    declared = (sql("schema") + sql("search_schema")).replace("\n        ", " ")
+    for comment, schema, name, place, key, order, body in _TABLE.findall(declared):
         columns = [(Column(column, kind, meaning), only) for column, kind, only, meaning in _COLUMN.findall(body)]
         if len(columns) != body.count("\n"):
-            raise ValueError(
-                f"schema.sql, table {name}: a column is without its comment, two spaces and -- after its type"
-            )
+            raise ValueError(f"Table {name}: a column is without its comment, two spaces and -- after its type")
         stored, published = (tuple(c for c, only in columns if only in ("", of)) for of in ("index", "publication"))
         keys = tuple(key.split(", "))
         if place != "publication":

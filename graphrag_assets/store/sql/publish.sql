@@ -8,8 +8,7 @@ INSERT INTO documents BY NAME
 WITH units AS (
     SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units GROUP BY ALL
 )
-SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids,
-       try_cast(d.creation_date AS TIMESTAMP) AS created_at
+SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids
 FROM working.documents d
 JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
 LEFT JOIN units u ON u.document_id = d.id;
@@ -296,11 +295,9 @@ LEFT JOIN covariates_of c ON c.text_unit = n.number;
 
 CREATE TEMP VIEW entities_now AS FROM working.entities;
 
-CREATE TEMP VIEW community_reports_now AS
-SELECT *, try_cast(period AS DATE) AS period_date FROM working.community_reports;
+CREATE TEMP VIEW community_reports_now AS FROM working.community_reports;
 
-INSERT INTO communities BY NAME
-SELECT *, try_cast(period AS DATE) AS period_date FROM working.communities;
+INSERT INTO communities BY NAME FROM working.communities;
 
 INSERT INTO community_members BY NAME
 SELECT m.*, e.human_readable_id AS entity_number

@@ -16,7 +16,7 @@ SELECT id, human_readable_id AS number, type, status, subject_id AS subject, obj
 FROM covariates;
 
 CREATE OR REPLACE TEMP VIEW graph_communities AS
-SELECT id, community AS number, level, title, size, period_date AS period FROM communities;
+SELECT id, community AS number, level, title, size, period FROM communities;
 
 CREATE OR REPLACE TEMP VIEW graph_reports AS
 SELECT id, human_readable_id AS number, title, summary, full_content, rank, model FROM community_reports;

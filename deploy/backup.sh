@@ -18,7 +18,7 @@ mkdir -p "$index/locks"
 flock "$index/locks/working.lock" sh -c 'cp "$1"/working.duckdb* "$2/"' copy "$index" "$part"
 # Nothing of it is there before the first publication, and then the ledger is what was paid for.
 # shellcheck disable=SC2016
-flock "$index/locks/publishing.lock" sh -c 'for name in publications CURRENT graphrag.duckdb; do
+flock "$index/locks/publishing.lock" sh -c 'for name in publications graphrag.duckdb; do
     if [ -e "$1/$name" ]; then cp -a "$1/$name" "$2/"; fi
 done' copy "$index" "$part"
 if [ -e "$index/ledger.sqlite" ]; then

@@ -287,7 +287,7 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         human_readable_id, id, community, level, title, summary, content, findings, rank, content_tokens,
         summary_tokens, text_units, occurrence_weight; by weight, then rank.
     """
-    return reader.frame(
+    return reader.query(
         f"""
         WITH members AS (
             SELECT entity, arg_min(community, level) AS community FROM search.entity_communities
@@ -351,7 +351,7 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
         community, parent, level, children, size, report (human_readable_id; null without one in the scope), rank,
         text_units (distinct ones in the scope that name a member); by level, then community.
     """
-    return reader.frame(
+    return reader.query(
         f"""
         WITH weights AS (
             SELECT m.community, count(DISTINCT t.text_unit) AS text_units

@@ -1,4 +1,4 @@
-"""The files of an index folder: locks, drafts, and the numbered files of publications with the pointer to one.
+"""The files of an index folder: locks, drafts, and the numbered files of publications with the link to one.
 
 One run at a time writes an index: a step holds the writer lock from its first read to its commit. The files of locks
 stay when these are released: deleting one while another process waits for it would give both the lock. Other files are
@@ -141,8 +141,8 @@ def _is_used(name: str) -> bool:
     return psutil.pid_exists(int(pid))
 
 
-POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
+"""The link to the publication that readers see."""
 PUBLICATIONS = "publications"
 _NUMBERED = re.compile(r"graphrag-(\d+)\.duckdb")
 
@@ -160,26 +160,18 @@ def publication_file(index_folder: Path, number: int) -> Path:
 
 def current_number(index_folder: Path) -> int | None:
     """Return the number of the publication that readers see; None before the first."""
-    pointer = index_folder / POINTER
-    refuse_folder(pointer)
+    link = index_folder / STABLE_NAME
+    refuse_folder(link)
     try:
-        return int(Path(pointer.read_text().strip()).stem.removeprefix("graphrag-"))
+        match = _NUMBERED.fullmatch(link.readlink().name)
     except PermissionError:
-        raise AccessError(pointer) from None
-    except (OSError, ValueError):
+        raise AccessError(link) from None
+    except OSError:  # there is none, or a file has its name
         return None
-
-
-def points_to(index_folder: Path, number: int) -> bool:
-    """Whether both the pointer and the stable name lead to publication `number`."""
-    link, target = index_folder / STABLE_NAME, publication_file(index_folder, number)
-    return current_number(index_folder) == number and link.is_file() and link.resolve() == target.resolve()
+    return int(match[1]) if match else None
 
 
 def point_to(index_folder: Path, number: int) -> None:
-    """Make publication `number` the current one: first the pointer file, then the stable name."""
-    target = publication_file(Path(), number)
-    with replacing(index_folder / POINTER) as pointer:
-        pointer.write_text(f"{target.as_posix()}\n", encoding="utf-8")
+    """Make publication `number` the current one."""
     with replacing(index_folder / STABLE_NAME) as link:
-        link.symlink_to(target)
+        link.symlink_to(publication_file(Path(), number))

@@ -117,11 +117,6 @@ class Reader:
         """Return the first column of a query's result: the fastest way to a list of ids."""
         return self._fetch(query, parameters, lambda result: [row[0] for row in result.fetchall()])
 
-    def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """As `rows`, for thousands of rows or nested columns with different names: exact types, no object per value."""
-        with self._cursor() as cursor:
-            return interruptible(cursor, lambda: pl.DataFrame(cursor.sql(query, params=dict(parameters or {}))))
-
     def _fetch(
         self, query: str, parameters: Mapping[str, Any] | None, fetch: Callable[[duckdb.DuckDBPyConnection], Result]
     ) -> Result:
@@ -132,14 +127,10 @@ class Reader:
     @contextlib.contextmanager
     def _cursor(self, use: str = "USE published") -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection without the state of others: one serves one thread at a time."""
-        with self._failing(), self.connection.cursor() as cursor:
-            cursor.execute(use)
-            yield cursor
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
         try:
-            yield
+            with self.connection.cursor() as cursor:
+                cursor.execute(use)
+                yield cursor
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
@@ -218,7 +209,7 @@ class CurrentPublication:
     """The publications in an index folder, or a single publication.
 
     Args:
-        path: a data folder, its index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file.
+        path: a data folder, its index folder (with publications/ and graphrag.duckdb) or a .duckdb file.
         default: where to look without a path; else the index folder of the settings, `<GRAPHRAG_DATA or ./data>/index`.
     """
 
@@ -279,7 +270,7 @@ class CurrentPublication:
             self._reader = None
 
     def _current_file(self) -> Path:
-        """Return the file named in CURRENT; without CURRENT, the file behind the stable name."""
+        """Return the file that graphrag.duckdb leads to, or is; where that is lost, the newest publication."""
         if self.path.is_file():
             return self.path.resolve()
         stable = self.path / STABLE_NAME
@@ -287,7 +278,7 @@ class CurrentPublication:
             return publication_file(self.path, number).resolve()
         if stable.is_file():
             return stable.resolve()
-        if numbers := kept_publications(self.path):  # pointer and link are lost
+        if numbers := kept_publications(self.path):
             return publication_file(self.path, numbers[-1])
         if self._is_given and not self.path.exists():
             raise IndexMissing(
@@ -306,11 +297,8 @@ def _index_folder(path: str | Path | None) -> Path:
     if path is None:
         return Settings.load().index_folder
     folder, within = Path(path), Path(path) / "index"
-    return within if within.is_dir() and not _has_publication(folder) else folder
-
-
-def _has_publication(folder: Path) -> bool:
-    return current_number(folder) is not None or (folder / STABLE_NAME).is_file() or bool(kept_publications(folder))
+    has_publication = (folder / STABLE_NAME).is_file() or kept_publications(folder)
+    return folder if has_publication or not within.is_dir() else within
 
 
 def open_publication(path: Path) -> duckdb.DuckDBPyConnection:

@@ -37,7 +37,6 @@ from graphrag_assets.store.index_files import (
     kept_publications,
     lock_file,
     point_to,
-    points_to,
     publication_file,
     replacing,
 )
@@ -214,7 +213,7 @@ def delete_publications(index_folder: Path, numbers: Collection[int]) -> None:
 def intact_publication(working: IndexDatabase, index_folder: Path) -> Publication | None:
     """Return the newest publication, if it was the last one written, and is whole; else None.
 
-    Repairs pointer and link if they do not lead to an intact publication.
+    Repairs the link if it does not lead to an intact publication.
     """
     with FileLock(lock_file(index_folder, "publishing")):
         numbers = kept_publications(index_folder)
@@ -223,16 +222,15 @@ def intact_publication(working: IndexDatabase, index_folder: Path) -> Publicatio
 
 
 def _whole(working: IndexDatabase, index_folder: Path, numbers: list[int]) -> Publication | None:
-    """Return newest publication, unless its file is damaged. Makes pointer and link lead to an intact publication."""
+    """Return newest publication, unless its file is damaged. Makes the link lead to an intact publication."""
     newest = publication_file(index_folder, numbers[-1])
     rows = _rows_of(working, newest)
     if rows is None:
         return None
     current = current_number(index_folder)  # a rollback may have set another one
-    if current not in numbers[:-1] or not _rows_of(working, publication_file(index_folder, current)):
-        current = numbers[-1]
-    if not points_to(index_folder, current):
-        point_to(index_folder, current)
+    is_another = current in numbers[:-1] and _rows_of(working, publication_file(index_folder, current))
+    if not is_another and current != numbers[-1]:
+        point_to(index_folder, numbers[-1])
     return Publication(numbers[-1], newest, False, rows)
 
 

@@ -157,4 +157,4 @@ def test_dagster_shows_the_row_and_the_remedy_and_publishes_nothing_that_is_bloc
         refused = copy.run_global(succeed=False, asset_selection=[dg.AssetKey("publication")])
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
         assert f"{check.statement} {check.remedy}" in failure.user_failure_data.description
-        assert not (copy.root / "index" / "CURRENT").exists()
+        assert not (copy.root / "index" / "graphrag.duckdb").exists()

@@ -48,7 +48,7 @@ def units(sample, **gold) -> frozenset[int]:
 
 
 def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote(sample):
-    document, source, title, text = sample.frame("SELECT id, source, title, text FROM documents ORDER BY id").row(0)
+    document, source, title, text = sample.query("SELECT id, source, title, text FROM documents ORDER BY id").row(0)
     start = text.index(". ") + 2
     quote = text[start : start + 60]
     expected = units(sample, document=document, quote=quote)
@@ -58,7 +58,7 @@ def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote(sample):
     assert units(sample, document=title, quote=quote.upper().replace(" ", "\n  ")) == expected
     whole = units(sample, document=title)
     assert whole >= expected
-    assert len(whole) == sample.frame("SELECT count(*) FROM text_units WHERE document_id = $d", {"d": document}).item()
+    assert len(whole) == sample.query("SELECT count(*) FROM text_units WHERE document_id = $d", {"d": document}).item()
 
 
 def test_a_text_unit_with_half_of_a_passage_or_more_holds_it(sample):
@@ -72,7 +72,7 @@ def test_a_text_unit_with_half_of_a_passage_or_more_holds_it(sample):
 
 
 def test_gold_that_is_not_there_is_named(sample):
-    title = sample.frame("SELECT title FROM documents ORDER BY id")["title"][0]
+    title = sample.query("SELECT title FROM documents ORDER BY id")["title"][0]
     placed, problems = place(sample, [asked(Gold(document="gone")), asked(Gold(document=title, quote="no such words"))])
     assert placed == []
     assert problems == [

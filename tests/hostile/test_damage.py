@@ -18,18 +18,16 @@ from tests.conftest import IndexFolder, Project, build_once, default_settings
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
 
-def link_to_another(index: Path) -> None:
+def link_to_nothing(index: Path) -> None:
     (index / "graphrag.duckdb").unlink()
-    (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-1.duckdb"))
+    (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-99.duckdb"))
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "empty pointer": lambda index: (index / "CURRENT").write_text(""),
-    "no pointer": lambda index: (index / "CURRENT").unlink(),
-    "pointer to nothing": lambda index: (index / "CURRENT").write_text("publications/graphrag-99.duckdb\n"),
+    "no link": lambda index: (index / "graphrag.duckdb").unlink(),
+    "link to nothing": link_to_nothing,
     "truncated file": lambda index: os.truncate(index / "publications" / "graphrag-2.duckdb", 5000),
     "no file": lambda index: (index / "publications" / "graphrag-2.duckdb").unlink(),
-    "link to another": link_to_another,
 }
 
 
@@ -83,12 +81,11 @@ def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     assert current_number(index) == 2
 
 
-@pytest.mark.parametrize("name", ["CURRENT", "graphrag.duckdb"])
-def test_a_folder_in_the_place_of_a_pointer_is_one_sentence(tmp_path, name):
-    (tmp_path / name / "something").mkdir(parents=True)
-    with pytest.raises(StoreError, match=rf"{name} is a folder; .* Move it away and run again\."):
+def test_a_folder_in_the_place_of_the_link_is_one_sentence(tmp_path):
+    (tmp_path / "graphrag.duckdb" / "something").mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"graphrag.duckdb is a folder; .* Move it away and run again\."):
         point_to(tmp_path, 1)
-    (tmp_path / name).rename(tmp_path / "away")
+    (tmp_path / "graphrag.duckdb").rename(tmp_path / "away")
     point_to(tmp_path, 1)
     assert current_number(tmp_path) == 1
     assert (tmp_path / "graphrag.duckdb").readlink() == Path("publications/graphrag-1.duckdb")

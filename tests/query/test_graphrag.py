@@ -14,6 +14,7 @@ from graphrag_assets.contracts.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.methods import SEARCH_METHODS
+from graphrag_assets.store.index_files import point_to
 from graphrag_assets.store.schema import PUBLISHED
 
 from .conftest import write_index
@@ -62,13 +63,13 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
 def test_a_new_publication_is_seen_by_the_next_question(tmp_path: Path) -> None:
     (tmp_path / "publications").mkdir()
     write_index(tmp_path / "publications/graphrag-1.duckdb")
-    (tmp_path / "CURRENT").write_text("publications/graphrag-1.duckdb\n")
+    point_to(tmp_path, 1)
     rag = GraphRAG(tmp_path)
     assert rag.basic("Niagara").publication == 1
     shutil.copy(tmp_path / "publications/graphrag-1.duckdb", tmp_path / "publications/graphrag-2.duckdb")
     with duckdb.connect(str(tmp_path / "publications/graphrag-2.duckdb")) as connection:
         connection.execute("UPDATE publication SET number = 2")
-    (tmp_path / "CURRENT").write_text("publications/graphrag-2.duckdb\n")
+    point_to(tmp_path, 2)
     assert rag.basic("Niagara").publication == 2
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import CONNECTION_CONFIG
+from graphrag_assets.store.index_files import point_to
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION
 
@@ -22,7 +23,7 @@ def publish(folder: Path, number: int) -> Path:
             connection.execute(table.ddl().replace("{dimensions}", "4"))
         row = "SELECT $n AS number, $version AS schema_version"
         connection.execute(f"INSERT INTO publication BY NAME {row}", {"n": number, "version": SCHEMA_VERSION})
-    (folder / "CURRENT").write_text(f"publications/{path.name}\n")
+    point_to(folder, number)
     return path
 
 
@@ -37,14 +38,10 @@ def test_a_reader_stays_as_it_is_and_the_next_one_is_new(tmp_path: Path) -> None
     assert [r.rows("SELECT number FROM publication").item() for r in (first, second)] == [1, 2]
 
 
-@pytest.mark.parametrize("lost", [("CURRENT",), ("CURRENT", "graphrag.duckdb")])
-def test_the_data_folder_is_enough_without_the_pointer_and_the_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[str, ...]
-) -> None:
+def test_the_data_folder_is_enough_without_the_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "index"
-    (folder / "graphrag.duckdb").symlink_to(publish(folder, 1))
-    for name in lost:
-        (folder / name).unlink()
+    publish(folder, 1)
+    (folder / "graphrag.duckdb").unlink()
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
     for path in (None, tmp_path, folder):
         assert CurrentPublication(path).reader().publication == 1
@@ -75,7 +72,6 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
 ) -> None:
     path = publish(tmp_path, 1)
     link = tmp_path / "graphrag.duckdb"
-    link.symlink_to(path)
     first = CurrentPublication(tmp_path).reader() if reader_first else None
     with duckdb.connect(str(link if stable_name else path), read_only=True, config={"threads": 1}) as connection:
         reader = first or CurrentPublication(tmp_path).reader()

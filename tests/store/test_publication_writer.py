@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_assets.store import schema
 from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
-from graphrag_assets.store.index_files import POINTER, STABLE_NAME, replacing
+from graphrag_assets.store.index_files import STABLE_NAME, replacing
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import PUBLISHED
@@ -182,15 +182,14 @@ def test_only_published_content_makes_a_new_publication(published, tmp_path, cha
 
 
 @pytest.mark.long
-def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(working, tmp_path):
+def test_only_the_last_publications_are_kept_and_the_link_leads_to_the_newest(working, tmp_path):
     for n in range(5):
         with working.transaction() as connection:
             replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit(str(n))))
         publish(working, tmp_path, keep=2)
     kept = sorted(path.name for path in (tmp_path / "publications").iterdir())
     assert kept == ["graphrag-4.duckdb", "graphrag-5.duckdb"]
-    assert (tmp_path / POINTER).read_text() == "publications/graphrag-5.duckdb\n"
-    assert (tmp_path / STABLE_NAME).resolve().name == "graphrag-5.duckdb"
+    assert (tmp_path / STABLE_NAME).readlink() == Path("publications/graphrag-5.duckdb")
     assert rows(tmp_path, "SELECT title FROM documents") == [("4",)]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

@@ -137,7 +137,7 @@ def place(reader: Reader, questions: Iterable[Question]) -> tuple[list[Placed], 
 
 def _units_of(reader: Reader, gold: Gold) -> frozenset[int]:
     """Return the text units that hold a passage. Raises LookupError with the reason and the remedy."""
-    documents = reader.frame(_BY_NAME, {"name": gold.document})
+    documents = reader.query(_BY_NAME, {"name": gold.document})
     if documents.is_empty():
         raise LookupError(
             f"there is no document {gold.document!r} in the publication. Give its title, file name or path"
@@ -150,7 +150,7 @@ def _units_of(reader: Reader, gold: Gold) -> frozenset[int]:
         span = match.span() if match and quote else (0, 0 if quote else len(text))
         holding = frozenset(
             number
-            for number, start, end, unit in reader.frame(_UNITS, {"document": document}).iter_rows()
+            for number, start, end, unit in reader.query(_UNITS, {"document": document}).iter_rows()
             if (similar.search(unit) if start is None or end is None else _holds((start, end), span))
         )
         if holding:

@@ -86,14 +86,14 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
     texts = tables["text_units"]["text"].count()
     here = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
     counts = ", ".join(f"(SELECT count(*) FROM {_PUBLISHED_AS.get(name, name)}) AS {name}" for name in _COUNTED)
-    totals = reader.frame(f"SELECT {counts}").row(0, named=True)
-    number, published_at = reader.frame("SELECT number, strftime(published_at, '%Y-%m-%d %H:%M') FROM publication").row(
+    totals = reader.query(f"SELECT {counts}").row(0, named=True)
+    number, published_at = reader.query("SELECT number, strftime(published_at, '%Y-%m-%d %H:%M') FROM publication").row(
         0
     )
     return Content(
         publication={"number": number, "published_at": published_at},
-        made_with=dict(reader.frame(_MADE_WITH).iter_rows()),
-        errors=reader.frame(f"SELECT count(*) FROM index_errors WHERE stage NOT IN {LOSS_STAGES}").item(),
+        made_with=dict(reader.query(_MADE_WITH).iter_rows()),
+        errors=reader.query(f"SELECT count(*) FROM index_errors WHERE stage NOT IN {LOSS_STAGES}").item(),
         nodes=limits.nodes,
         rows={name: (here[name], totals[name]) for name in _COUNTED},
         tables=tables,
@@ -122,6 +122,6 @@ def _queries() -> dict[str, str]:
 
 
 def _table(reader: Reader, query: str, limits: Limits) -> pl.DataFrame:
-    rows = reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})
+    rows = reader.query(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})
     # JSON has no NaN and no infinity.
     return rows.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))

@@ -141,8 +141,7 @@ class InputTable(Input):
             reason = str(error).strip().partition("\n")[0].rstrip(".!")
             if holder := re.search(r"Conflicting lock is held in (.*\(PID \d+\))", reason):
                 raise InputError(
-                    f"The input {place} is locked by {holder[1]}, which has it open for writing. Index again when it is "
-                    "closed there."
+                    f"The input {place} is locked by {holder[1]}, which writes to it. Index again when it has ended."
                 ) from error
             of_file = f" of {place}" if self._file_name else ""
             raise InputError(

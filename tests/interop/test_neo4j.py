@@ -69,19 +69,19 @@ def in_publication(index: Path) -> tuple[set[tuple], set[tuple]]:
     """The same of the publication."""
     nodes, edges = set(), set()
     with published(index) as connection:
-        for label, view in graph.NODES.items():
-            for row in rows_of(connection, view):
+        for label, properties in graph.NODES.items():
+            for row in rows_of(connection, f"SELECT id, human_readable_id AS number, {properties}"):
                 nodes.add((label, tuple(sorted(row.items()))))
-        for view, start, end in graph.EDGES:
-            for row in rows_of(connection, view):
+        for start, end, query in graph.EDGES:
+            for row in rows_of(connection, query):
                 ends = (start, row.pop("source"), row.pop("type"), end, row.pop("target"))
                 edges.add((*ends, tuple(sorted(row.items()))))
     return nodes, edges
 
 
-def rows_of(connection: duckdb.DuckDBPyConnection, view: str) -> list[dict[str, Any]]:
-    """The rows of a view, without missing values, which are no properties."""
-    found = connection.execute(f"FROM {view}")
+def rows_of(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
+    """The rows of a query, without missing values, which are no properties."""
+    found = connection.execute(query)
     names = [name for name, *_ in found.description]
     return [
         {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in found.fetchall()

@@ -29,7 +29,6 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "facts_as_of": (("'1866-12-31'", "VARCHAR"),),
     "history_of": (("'great eastern'", "VARCHAR"),),
     "report_sources": (("5", "INT"),),
-    "explain_row": (("'covariates'", "VARCHAR"), ("113", "INT")),
 }
 # What sets the two indexes apart: every table macro returns one of these.
 _OF_ONE = """

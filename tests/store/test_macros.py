@@ -126,20 +126,6 @@ def test_passages_of_a_report_stand_in_the_documents_and_claims_are_quoted(index
         assert sum(quoted) > 0.7 * len(quoted) > 0, table
 
 
-def test_a_row_is_explained_down_to_its_documents(index):
-    for table in ("entities", "relationships", "covariates", "community_reports", "text_units", "entity_mentions"):
-        key = index.execute(f"SELECT id FROM {table} ORDER BY id LIMIT 1").fetchall()[0][0]
-        rows = index.execute("SELECT step, table_name, id, made_from FROM explain_row(?, ?)", [table, key]).fetchall()
-        steps = {row_id: step for step, _, row_id, _ in rows}
-        assert rows[0][:3] == (1, table, key)
-        assert rows[-1][1] == "documents"
-        for step, name, row_id, made_from in rows:
-            assert (made_from == []) == (name == "documents"), row_id
-            assert all(steps[used] > step for used in made_from)
-        used = {one for *_, made_from in rows for one in made_from}
-        assert used == set(steps) - {key}
-
-
 def test_a_name_of_two_entities_is_an_error_that_lists_both(index):
     """In every macro with a parameter for an entity."""
     (name, numbers), *_ = index.execute(

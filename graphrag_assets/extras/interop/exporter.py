@@ -3,7 +3,6 @@
 import contextlib
 import re
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.sax.saxutils import escape
@@ -61,11 +60,10 @@ def _draft_beside(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def published(index: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection that uses a publication, with the views of `sql/property_graph.sql`."""
+    """Yield a connection that uses a publication."""
     path = CurrentPublication(index).reader().path
     with attached(published=path) as connection:
         connection.execute("USE published")
-        connection.execute(files("graphrag_assets.extras.interop").joinpath("sql/property_graph.sql").read_text())
         yield connection
 
 

@@ -9,7 +9,7 @@ import itertools
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -24,35 +24,45 @@ PASSWORD = "NEO4J_PASSWORD"
 EXPORT = "export"
 """The property that has the id of the export."""
 NODES = {
-    "Document": "graph_documents",
-    "TextUnit": "graph_text_units",
-    "Entity": "graph_entities",
-    "Claim": "graph_claims",
-    "Community": "graph_communities",
-    "Report": "graph_reports",
+    "Document": "title, source, batch, document_date, language, n_tokens FROM documents",
+    "TextUnit": "text, context, ordinal, start_char, end_char, n_tokens FROM text_units",
+    "Entity": "title, type, description, frequency, degree FROM entities",
+    "Claim": "type, status, subject_id AS subject, object_id AS object, description, "
+    "stated_on, valid_from, valid_until FROM covariates",
+    "Community": "level, title, size, period FROM communities",
+    "Report": "title, summary, full_content, rank, model FROM community_reports",
 }
-"""The view (sql/property_graph.sql) of each label."""
-_PER_TRANSACTION = 1_000
-
-
-class Edges(NamedTuple):
-    """A view of relationships, and the labels of their ends."""
-
-    view: str
-    start: str
-    end: str
-
-
+"""By label, the properties of nodes beside their id and number, the one in citations: Entities (5)."""
+_ABOUT = "covariates JOIN entities e ON e.human_readable_id IN (subject_number, object_number)"
 EDGES = (
-    Edges("graph_relationships", "Entity", "Entity"),
-    Edges("graph_unit_documents", "TextUnit", "Document"),
-    Edges("graph_mentions", "TextUnit", "Entity"),
-    Edges("graph_claim_units", "Claim", "TextUnit"),
-    Edges("graph_claim_entities", "Claim", "Entity"),
-    Edges("graph_members", "Entity", "Community"),
-    Edges("graph_parents", "Community", "Community"),
-    Edges("graph_report_communities", "Report", "Community"),
+    ("TextUnit", "Document", "SELECT id AS source, document_id AS target, 'PART_OF' AS type FROM text_units"),
+    ("TextUnit", "Entity", "SELECT id AS source, unnest(entity_ids) AS target, 'MENTIONS' AS type FROM text_units"),
+    ("Claim", "TextUnit", "SELECT id AS source, text_unit_id AS target, 'STATED_IN' AS type FROM covariates"),
+    ("Claim", "Entity", f"SELECT DISTINCT covariates.id AS source, e.id AS target, 'ABOUT' AS type FROM {_ABOUT}"),
+    (
+        "Entity",
+        "Community",
+        "SELECT unnest(entity_ids) AS source, id AS target, 'IN_COMMUNITY' AS type FROM communities",
+    ),
+    (
+        *("Community", "Community"),
+        "SELECT c.id AS source, p.id AS target, 'PARENT' AS type "
+        "FROM communities c JOIN communities p ON p.community = c.parent",
+    ),
+    (
+        *("Report", "Community"),
+        "SELECT r.id AS source, c.id AS target, 'REPORTS_ON' AS type "
+        "FROM community_reports r JOIN communities c USING (community)",
+    ),
+    (
+        *("Entity", "Entity"),
+        "SELECT source_id AS source, target_id AS target, coalesce(nullif(type, ''), 'RELATED') AS type, id, "
+        "human_readable_id AS number, description, weight, relations, stated_on, valid_from, valid_until "
+        "FROM relationships",
+    ),
 )
+"""Labels of both ends, and the query of relationships between them: ids of source and target, type, properties."""
+_PER_TRANSACTION = 1_000
 _SCHEMA = (
     *(f"CREATE CONSTRAINT {label.lower()}_id IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE" for label in NODES),
     "CREATE INDEX entity_title IF NOT EXISTS FOR (n:Entity) ON (n.title)",
@@ -97,26 +107,25 @@ class _Export:
     def run(self) -> dict[str, int]:
         for statement in _SCHEMA:
             self._session.run(statement).consume()
-        for label, view in NODES.items():
+        for label, properties in NODES.items():
             merge = f"UNWIND $rows AS row MERGE (n:{label} {{id: row.id}}) SET n += row, n.{EXPORT} = $id"
-            self._send(label, merge, self._rows(f"FROM {view}"))
-        for edges in EDGES:
-            for (kind,) in self._connection.execute(f"SELECT DISTINCT type FROM {edges.view} ORDER BY 1").fetchall():
-                self._send_edges(edges, kind)
-            between = f"(:{edges.start})-[x]->(:{edges.end})"
-            self._delete(f"MATCH {between}", "DELETE x", f"{edges.start} → {edges.end}")
+            self._send(label, merge, self._rows(f"SELECT id, human_readable_id AS number, {properties}"))
+        for start, end, query in EDGES:
+            for (kind,) in self._connection.execute(f"SELECT DISTINCT type FROM ({query}) ORDER BY 1").fetchall():
+                self._send_edges(start, end, query, kind)
+            self._delete(f"MATCH (:{start})-[x]->(:{end})", "DELETE x", f"{start} → {end}")
         for label in NODES:
             self._delete(f"MATCH (x:{label})", "DETACH DELETE x", label)
         return {what: count for what, count in self._counts.items() if count}
 
-    def _send_edges(self, edges: Edges, kind: str) -> None:
+    def _send_edges(self, start: str, end: str, query: str, kind: str) -> None:
         """Send the relationships of a type, which a model may have named."""
         name = kind.replace("`", "``")
         merge = (
-            f"UNWIND $rows AS row MATCH (a:{edges.start} {{id: row.source}}) MATCH (b:{edges.end} {{id: row.target}}) "
+            f"UNWIND $rows AS row MATCH (a:{start} {{id: row.source}}) MATCH (b:{end} {{id: row.target}}) "
             f"MERGE (a)-[r:`{name}`]->(b) SET r += row.properties, r.{EXPORT} = $id"
         )
-        rows = self._rows(f"SELECT * EXCLUDE (type) FROM {edges.view} WHERE type = $type", {"type": kind})
+        rows = self._rows(f"SELECT * EXCLUDE (type) FROM ({query}) WHERE type = $type", {"type": kind})
         ends = ({"source": row.pop("source"), "target": row.pop("target"), "properties": row} for row in rows)
         self._send(kind, merge, ends)
 

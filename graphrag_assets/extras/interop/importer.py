@@ -4,12 +4,10 @@ One transaction writes its facts as those of any batch, and its communities and 
 them. The next run finds them, places what GraphRAG has left out, and keeps all reports.
 """
 
-import itertools
 import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,15 +59,13 @@ def import_index(index: Index, path: Path, name: str | None = None) -> Imported:
     if facts.frames["entity_mentions"].is_empty():
         raise InputError(f"None of the {tables['entities'].height} entities of {path} has a title and a text unit.")
     hashes = [frame.hash_rows().sum() for frame in (*facts.frames.values(), *tables.values())]
-    with ExitStack() as stack:
-        run_id = str(uuid.uuid4())
-        stack.enter_context(index.working.writing("import", run_id))
+    run_id, origin, digest = str(uuid.uuid4()), str(path.resolve()), stable_id("import", *hashes)
+    with index.working.writing("import", run_id):
         _check_name(index.working, batch)
-        connection = stack.enter_context(index.working.transaction())
-        seconds = time.monotonic() - started
-        origin, digest = str(path.resolve()), stable_id("import", *hashes)
-        write_batch(connection, batch, facts.frames, _NO_ERRORS, digest, run_id, seconds, origin=origin)
-        n_communities, n_reports = _write_structure(connection, batch, tables, facts, counts)
+        with index.working.transaction() as connection:
+            seconds = time.monotonic() - started
+            write_batch(connection, batch, facts.frames, _NO_ERRORS, digest, run_id, seconds, origin=origin)
+            n_communities, n_reports = _write_structure(connection, run_id, tables, facts, counts)
     if "://" not in index.settings.input_folder:  # without an input folder the next run would refuse to begin
         Path(index.settings.input_folder).mkdir(parents=True, exist_ok=True)
     rows_out = facts.rows() | {"communities": n_communities, "community_reports": n_reports}
@@ -86,7 +82,7 @@ def _check_name(working: IndexDatabase, batch: str) -> None:
 
 
 def _write_structure(
-    connection: duckdb.DuckDBPyConnection, batch: str, tables: Tables, facts: Facts, counts: Counts
+    connection: duckdb.DuckDBPyConnection, run_id: str, tables: Tables, facts: Facts, counts: Counts
 ) -> tuple[int, int]:
     """Write communities, their members and reports as the last run would have left them; return how many there are.
 
@@ -94,10 +90,7 @@ def _write_structure(
     """
     numbers = _assigned_numbers(connection, facts.references)
     members = _joined(_members(tables["communities"], facts.entity_ids, counts), facts.edges)
-    placed, present_ids = (
-        pl.DataFrame(connection.sql(query))["id"]
-        for query in ("SELECT DISTINCT entity_id AS id FROM community_members", "SELECT id FROM communities")
-    )
+    placed = pl.DataFrame(connection.sql("SELECT DISTINCT entity_id AS id FROM community_members"))["id"]
     new = members.filter(~pl.col("entity_id").is_in(placed.implode()))
     # Communities are found again by these ids, also those of entities that are in others.
     communities = members.join(new, on="community", how="semi", maintain_order="left")
@@ -105,7 +98,9 @@ def _write_structure(
     counts["communities", "without an entity that is in no community yet, left out"] += (
         tables["communities"].height - communities.height
     )
-    communities = communities.with_columns(_free_ids(communities["community"], batch, present_ids))
+    # A community of an earlier import of this name may still be there.
+    ids = [stable_id(run_id, "community", number) for number in communities["community"]]
+    communities = communities.with_columns(pl.Series("id", ids, dtype=pl.String))
     references = communities.select(pl.lit("communities").alias("table_name"), "id", number="community")
     number_of = {number: here for (_, number), here in _assigned_numbers(connection, references).items()}
     communities = communities.with_columns(number=pl.col("community").replace_strict(number_of, return_dtype=pl.Int64))
@@ -161,15 +156,6 @@ def _joined(members: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
         )
         theirs = strongest.select("entity_id", "near").join(members.rename({"entity_id": "near"}), on="near")
         members = pl.concat([members, theirs.select(members.columns)])
-
-
-def _free_ids(numbers: pl.Series, batch: str, present: pl.Series) -> pl.Series:
-    """Ids of communities of these numbers in the source that no other community has."""
-    unusable, ids = set(present), []
-    for number in numbers:
-        attempts = (stable_id(batch, "community", number, attempt) for attempt in itertools.count())
-        ids.append(next(one for one in attempts if one not in unusable))
-    return pl.Series("id", ids, dtype=pl.String)
 
 
 def _assigned_numbers(connection: duckdb.DuckDBPyConnection, references: pl.DataFrame) -> Numbers:

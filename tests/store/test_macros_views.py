@@ -1,8 +1,5 @@
-"""The views of GraphRAG 3's tables, and macros and views in a file that is attached."""
+"""The views of GraphRAG 3's tables."""
 
-from collections.abc import Iterator
-
-import duckdb
 import pytest
 
 from tests.conftest import TEST_DATA
@@ -35,19 +32,3 @@ def test_the_views_join_by_title_as_graphrag_does(index):
         )
     assert index.execute("SELECT count(*) FROM graphrag_v3.entities WHERE title <> upper(title)").fetchall() == [(0,)]
     assert index.execute("SELECT findings[1].explanation FROM graphrag_v3.community_reports LIMIT 1").fetchall()[0][0]
-
-
-@pytest.fixture
-def attached(sample_index) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database of its own, with the index attached as g."""
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{sample_index.root}/index/graphrag.duckdb' AS g (READ_ONLY)")
-        yield connection
-
-
-def test_macros_of_an_attached_index_need_it_to_be_used(attached, index):
-    query = "FROM neighbors('Cyrus Field', 2)"
-    with pytest.raises(duckdb.CatalogException):
-        attached.execute(query.replace("FROM ", "FROM g."))
-    attached.execute("USE g")
-    assert attached.execute(query).fetchall() == index.execute(query).fetchall()

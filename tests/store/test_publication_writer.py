@@ -3,96 +3,30 @@ import shutil
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pytest
 
-from graphrag_assets.store import schema
-from graphrag_assets.store.index_database import IndexDatabase, assign_numbers, replace_table
+from graphrag_assets.store.index_database import IndexDatabase
 from graphrag_assets.store.index_files import STABLE_NAME, replacing
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import PUBLISHED
 
-UNITS = pl.DataFrame(
-    {
-        "id": ["u0", "u1"],
-        "batch": "b",
-        "document_id": "d",
-        "ordinal": [0, 1],
-        "start_char": [0, 13],
-        "end_char": [12, 25],
-        "text": ["Ada met Ben.", "Ben met Eve."],
-        "headings": [["d"], ["d"]],
-        "context": "d",
-        "page": None,
-        "sheet": None,
-        "time": None,
-        "n_tokens": [4, 4],
-        "n_sentences": [1, 1],
-        "extractor": "x",
-    }
-)
-DOCUMENTS = pl.DataFrame(
-    {
-        "id": ["d"],
-        "batch": "b",
-        "source": "b/d.txt",
-        "row_number": None,
-        "title": "d",
-        "text": "Ada met Ben. Ben met Eve.",
-        "creation_date": "2026-01-01",
-        "document_date": None,
-        "raw_data": None,
-        "encoding": None,
-        "text_column": None,
-        "title_column": None,
-        "places": None,
-        "content_hash": "h",
-        "format": "txt",
-        "language": "en",
-        "n_tokens": 8,
-    }
-)
-ENTITIES = pl.DataFrame(
-    {
-        "id": ["ada", "ben", "eve"],
-        "human_readable_id": [0, 1, 2],
-        "title": ["Ada", "Ben", "Eve"],
-        "type": "PERSON",
-        "description": "Somebody.",
-        "text_unit_ids": [["u0"], ["u0", "u1"], ["u1"]],
-        "frequency": [1, 2, 1],
-        "degree": [1, 2, 1],
-        "n_sentences": [1, 2, 1],
-        "title_key": ["ada", "ben", "eve"],
-        "types": [[{"type": "PERSON", "n": 1}]] * 3,
-    }
-)
-RELATIONSHIPS = pl.DataFrame(
-    {
-        "id": ["ab", "be"],
-        "human_readable_id": [0, 1],
-        "source": ["Ada", "Ben"],
-        "target": ["Ben", "Eve"],
-        "description": "met",
-        "weight": [1.5, 2.5],
-        "text_unit_ids": [["u0"], ["u1"]],
-        "source_id": ["ada", "ben"],
-        "target_id": ["ben", "eve"],
-        "type": "",
-        "types": [[{"type": "MET", "n": 1}]] * 2,
-        "relations": None,
-    }
-)
-EMBEDDINGS = pl.DataFrame(
-    {
-        "kind": "entity",
-        "id": ["ada", "ben", "eve"],
-        "fingerprint": "f",
-        "model": "m",
-        "vector": [[1.0, 0.0]] * 3,
-    }
-)
+ROWS = """
+INSERT INTO documents BY NAME SELECT 'd' AS id, 'd' AS title, 'Ada met Ben. Ben met Eve.' AS text, 'en' AS language;
+INSERT INTO text_units BY NAME SELECT * FROM (
+    VALUES ('u0', 'd', 0, 0, 12, 'Ada met Ben.'), ('u1', 'd', 1, 13, 25, 'Ben met Eve.')
+) t(id, document_id, ordinal, start_char, end_char, text);
+INSERT INTO entities BY NAME SELECT *, 'PERSON' AS type, 'Somebody.' AS description, lower(title) AS title_key FROM (
+    VALUES ('ada', 0, 'Ada', ['u0'], 1), ('ben', 1, 'Ben', ['u0', 'u1'], 2), ('eve', 2, 'Eve', ['u1'], 1)
+) t(id, human_readable_id, title, text_unit_ids, degree);
+INSERT INTO relationships BY NAME SELECT *, 'met' AS description FROM (
+    VALUES ('ab', 0, 'Ada', 'Ben', 1.5, ['u0'], 'ada', 'ben'), ('be', 1, 'Ben', 'Eve', 2.5, ['u1'], 'ben', 'eve')
+) t(id, human_readable_id, source, target, weight, text_unit_ids, source_id, target_id);
+INSERT INTO embeddings BY NAME
+SELECT 'entity' AS kind, unnest(['ada', 'ben', 'eve']) AS id, 'm' AS model, [1.0, 0.0] AS vector;
+INSERT INTO numbers BY NAME SELECT 'documents' AS table_name, 'd' AS id, 0 AS human_readable_id;
+INSERT INTO numbers BY NAME SELECT 'text_units' AS table_name, unnest(['u0', 'u1']) AS id, unnest([0, 1]) AS human_readable_id;
+"""
 
 
 @pytest.fixture
@@ -113,13 +47,7 @@ def published(tmp_path: Path, shared_folder: Path) -> IndexDatabase:
 def write_database(folder: Path) -> IndexDatabase:
     database = IndexDatabase(folder / "working.duckdb")
     with database.transaction() as connection:
-        replace_table(connection, schema.DOCUMENTS, DOCUMENTS)
-        replace_table(connection, schema.TEXT_UNITS, UNITS)
-        replace_table(connection, schema.ENTITIES, ENTITIES)
-        replace_table(connection, schema.RELATIONSHIPS, RELATIONSHIPS)
-        replace_table(connection, schema.EMBEDDINGS, EMBEDDINGS)
-        assign_numbers(connection, "documents", DOCUMENTS.select("id"))
-        assign_numbers(connection, "text_units", UNITS.select("id"))
+        connection.execute(ROWS)
     return database
 
 
@@ -128,7 +56,6 @@ def rows(folder: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
-@pytest.mark.extended
 def test_the_published_file_links_rows_by_number(published, tmp_path):
     assert rows(tmp_path, "FROM search.edges ORDER BY ALL") == [
         (0, 1, 0, 1.5, 3),
@@ -181,16 +108,15 @@ def test_only_published_content_makes_a_new_publication(published, tmp_path, cha
     assert not publish(published, tmp_path).is_new
 
 
-@pytest.mark.long
 def test_only_the_last_publications_are_kept_and_the_link_leads_to_the_newest(working, tmp_path):
-    for n in range(5):
+    for n in range(3):
         with working.transaction() as connection:
-            replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit(str(n))))
+            connection.execute("UPDATE documents SET title = $n", {"n": str(n)})
         publish(working, tmp_path, keep=2)
     kept = sorted(path.name for path in (tmp_path / "publications").iterdir())
-    assert kept == ["graphrag-4.duckdb", "graphrag-5.duckdb"]
-    assert (tmp_path / STABLE_NAME).readlink() == Path("publications/graphrag-5.duckdb")
-    assert rows(tmp_path, "SELECT title FROM documents") == [("4",)]
+    assert kept == ["graphrag-2.duckdb", "graphrag-3.duckdb"]
+    assert (tmp_path / STABLE_NAME).readlink() == Path("publications/graphrag-3.duckdb")
+    assert rows(tmp_path, "SELECT title FROM documents") == [("2",)]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 

@@ -10,35 +10,14 @@ from graphrag_assets.store.index_database import IndexDatabase, replace_table
 from graphrag_assets.store.index_files import leftovers
 
 
-def documents(revision: int, n: int = 4000) -> pl.DataFrame:
+def write(working: IndexDatabase, revision: int, n: int = 4000) -> None:
     """So many documents, about 1 kB each, of which every second one changes with the revision."""
-    texts = pl.Series([os.urandom(256).hex() * 2 for _ in range(n // 2)] + [f"{i:>1024}" for i in range(n - n // 2)])
-    return pl.DataFrame(
-        {
-            "id": [f"d{i}" for i in range(n)],
-            "batch": "b",
-            "source": "s",
-            "row_number": None,
-            "title": f"revision {revision}",
-            "text": texts,
-            "creation_date": "2026-01-01",
-            "document_date": None,
-            "raw_data": None,
-            "encoding": None,
-            "text_column": None,
-            "title_column": None,
-            "places": None,
-            "content_hash": "h",
-            "format": "txt",
-            "language": "en",
-            "n_tokens": 8,
-        }
-    )
-
-
-def write(working: IndexDatabase, frame: pl.DataFrame) -> None:
+    ids = [f"d{i}" for i in range(n)]
+    texts = [os.urandom(256).hex() * 2 if i % 2 else f"{i:>1024}" for i in range(n)]
+    frame = pl.DataFrame({"id": ids, "title": f"revision {revision}", "text": texts})
+    missing = [pl.lit(None).alias(c) for c in schema.DOCUMENTS.column_names if c not in frame.columns]
     with working.transaction() as connection:
-        replace_table(connection, schema.DOCUMENTS, frame)
+        replace_table(connection, schema.DOCUMENTS, frame.with_columns(missing))
 
 
 def size(working: IndexDatabase) -> int:
@@ -50,8 +29,8 @@ def working(tmp_path: Path) -> IndexDatabase:
     """Mostly free blocks of deleted rows."""
     database = IndexDatabase(tmp_path / "working.duckdb")
     for revision in range(3):
-        write(database, documents(revision))
-    write(database, documents(3, 10))
+        write(database, revision)
+    write(database, 3, 10)
     return database
 
 

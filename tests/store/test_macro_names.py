@@ -10,12 +10,14 @@ import pytest
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.schema import PUBLISHED
 
-ALIASES = """
+_ALIASES = """
 a b c d e f g h m n p q r s t u v w x documents entities relationships covariates communities community_reports text_units
-claims called numbers met named cited passages""".split()
-COLUMNS = """
+claims called numbers met named cited passages"""
+_COLUMNS = """
 title id name entity community text human_readable_id number document place kind hops claims relationship nodes key since
-day max_hops text_unit claim""".split()
+day max_hops text_unit claim"""
+ALIASES, COLUMNS = _ALIASES.split(), _COLUMNS.split()
+
 # By macro: its arguments with their types.
 CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "entities_called": (("'the big ship'", "VARCHAR"),),

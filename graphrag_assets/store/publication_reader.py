@@ -3,24 +3,23 @@
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
 
 from graphrag_assets.errors import IndexMissing, OtherVersionError, QueryError, StoreError, refuse_denied
+from graphrag_assets.runtime.interruption import executing
 from graphrag_assets.runtime.processes import use_threads
-from graphrag_assets.store.connections import NO_EXTENSIONS, ArrowStream, interruptible, refuse_other_version
+from graphrag_assets.store.connections import NO_EXTENSIONS, ArrowStream, refuse_other_version
 from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.schema import POLARS_TYPES, literal
 
 log = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
 
 _USE_ALL_SCHEMAS = "SET search_path = 'published.main,published.operations,published.search'"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
@@ -65,7 +64,11 @@ class Reader:
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
-        return self._run(query, parameters, tables, _frame)
+        with self._selected(query, parameters, tables) as result:
+            for name, kind in zip(result.columns, map(str, result.types), strict=True):
+                if "INTERVAL" in kind or "UNION" in kind:
+                    raise StoreError(f"Column {name!r} is of type {kind}, which polars lacks: cast it to VARCHAR.")
+            return pl.DataFrame(result)
 
     def texts(self, query: str, tables: Mapping[str, pl.DataFrame], as_json: bool) -> Texts:
         """As `query`, with every value, of whatever type, as text that DuckDB writes.
@@ -73,8 +76,7 @@ class Reader:
         Args:
             as_json: JSON, also for numbers and texts; else only nested values are.
         """
-
-        def written(result: duckdb.DuckDBPyRelation) -> Texts:
+        with self._selected(query, None, tables) as result:
             types = [str(kind.id) for kind in result.types]
             texts = (
                 f"to_json(#{place})::VARCHAR AS c{place}"
@@ -84,53 +86,45 @@ class Reader:
             )
             return Texts(result.columns, types, result.project(", ".join(texts)).fetchall())
 
-        return self._run(query, None, tables, written)
-
-    def _run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None,
-        tables: Mapping[str, pl.DataFrame] | None,
-        fetch: Callable[[duckdb.DuckDBPyRelation], Result],
-    ) -> Result:
+    @contextlib.contextmanager
+    def _selected(
+        self, query: str, parameters: Mapping[str, Any] | None, tables: Mapping[str, pl.DataFrame] | None
+    ) -> Iterator[duckdb.DuckDBPyRelation]:
+        """Yield what one SELECT returns."""
         check_text(query)
         with self._cursor(_USE_ALL_SCHEMAS) as cursor:
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
             for name, frame in (tables or {}).items():
                 cursor.register(name, ArrowStream(frame))
-            return interruptible(cursor, lambda: fetch(cursor.sql(query, params=dict(parameters or {}))))
+            yield cursor.sql(query, params=dict(parameters or {}))
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `query`, for small results: a third faster, because it is planned once, not twice.
 
         Types that `POLARS_TYPES` lacks, such as most nested ones, are inferred from the values.
         """
-
-        def fetch(result: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+        with self._cursor() as cursor:
+            result = cursor.execute(query, dict(parameters or {}))
             schema = {name: POLARS_TYPES.get(str(kind)) for name, kind, *_ in result.description or ()}
             return pl.DataFrame(result.fetchall(), schema, orient="row", infer_schema_length=None)
 
-        return self._fetch(query, parameters, fetch)
-
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
         """Return the first column of a query's result: the fastest way to a list of ids."""
-        return self._fetch(query, parameters, lambda result: [row[0] for row in result.fetchall()])
-
-    def _fetch(
-        self, query: str, parameters: Mapping[str, Any] | None, fetch: Callable[[duckdb.DuckDBPyConnection], Result]
-    ) -> Result:
-        """Return what `fetch` makes of a query's result."""
         with self._cursor() as cursor:
-            return interruptible(cursor, lambda: fetch(cursor.execute(query, dict(parameters or {}))))
+            return [row[0] for row in cursor.execute(query, dict(parameters or {})).fetchall()]
 
     @contextlib.contextmanager
     def _cursor(self, use: str = "USE published") -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection without the state of others: one serves one thread at a time."""
         try:
-            with self.connection.cursor() as cursor:
+            with self.connection.cursor() as cursor, executing(cursor):
                 cursor.execute(use)
                 yield cursor
+        except RuntimeError as error:  # in place of what the handler of a signal raised
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt("A signal ended the query.") from error
+            raise
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
@@ -176,13 +170,6 @@ class Reader:
         """Number of the publication; 0 for a file without one."""
         row = self.rows("SELECT max(number) AS number FROM publication")
         return int(row.item() or 0)
-
-
-def _frame(result: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    for name, kind in zip(result.columns, map(str, result.types), strict=True):
-        if "INTERVAL" in kind or "UNION" in kind:
-            raise StoreError(f"Column {name!r} is of type {kind}, which polars lacks: cast it to VARCHAR.")
-    return pl.DataFrame(result)
 
 
 def check_text(query: str) -> None:

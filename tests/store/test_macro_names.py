@@ -23,7 +23,6 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "entities_called": (("'the big ship'", "VARCHAR"),),
     "neighbors": (("'great eastern'", "VARCHAR"), ("2", "INT")),
     "path_between": (("'Samuel Morse'", "VARCHAR"), ("'Daniel Gooch'", "VARCHAR"), ("4", "INT")),
-    "entity_timeline": (("'great eastern'", "VARCHAR"),),
     "facts_as_of": (("'1866-12-31'", "VARCHAR"),),
     "history_of": (("'great eastern'", "VARCHAR"),),
     "report_sources": (("5", "INT"),),

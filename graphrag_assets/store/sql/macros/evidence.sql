@@ -1,28 +1,5 @@
 -- Evidence in the documents. SQL counts characters from 1: a passage is documents.text[start_char + 1:end_char].
 
-CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
-WITH _g_entity_timeline AS MATERIALIZED (SELECT title AS _g_title),
-called AS MATERIALIZED (FROM this.entities_called((SELECT g._g_title FROM _g_entity_timeline g))),
-numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition with OR would read all claims
-    SELECT c.human_readable_id FROM called e JOIN this.covariates c ON c.subject_number = e.entity
-    UNION SELECT c.human_readable_id FROM called e JOIN this.covariates c ON c.object_number = e.entity
-)
-SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, c.object_id AS object, c.description,
-       c.source_text, d.title AS document, d.id AS document_id, d.source,
-       t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
-       CASE WHEN strpos(t.text, c.source_text) > 0
-            THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
-            ELSE t.end_char END AS end_char,
-       c.human_readable_id, c.text_unit_number
-FROM numbers n
-JOIN this.covariates c ON c.human_readable_id = n.human_readable_id
-LEFT JOIN this.text_units t ON t.human_readable_id = c.text_unit_number
-LEFT JOIN this.documents d ON d.id = c.document_id
-WHERE c.human_readable_id IN (SELECT o.human_readable_id FROM numbers o)
-ORDER BY c.start_date NULLS LAST, c.end_date NULLS LAST, c.human_readable_id;
-COMMENT ON MACRO TABLE entity_timeline IS
-    'The claims that have the entity for subject or object, by date, undated ones last, with document and the characters of the quoted passage.';
-
 CREATE OR REPLACE MACRO report_sources(community) AS TABLE
 WITH RECURSIVE _g_report_sources AS MATERIALIZED (SELECT community AS _g_community),
 cited AS (  -- for a report of a sub-community, what that one cites

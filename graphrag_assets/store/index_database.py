@@ -23,7 +23,6 @@ from graphrag_assets.store.connections import (
     CONNECTION_CONFIG,
     DEFAULT_MEMORY,
     ROW_GROUPS,
-    ArrowStream,
     execute_with,
     in_memory,
     interrupts_raised,
@@ -380,12 +379,6 @@ def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: 
 
 def numbered(connection: duckdb.DuckDBPyConnection, table_name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` with the column human_readable_id; every id must have a number."""
-    connection.register("wanted", ArrowStream(frame.select("id")))
-    numbers = pl.DataFrame(
-        connection.sql(
-            "SELECT id, human_readable_id FROM numbers WHERE table_name = $name AND id IN (SELECT id FROM wanted)",
-            params={"name": table_name},
-        )
-    )
-    connection.unregister("wanted")
+    query = "SELECT id, human_readable_id FROM numbers WHERE table_name = $name"
+    numbers = pl.DataFrame(connection.sql(query, params={"name": table_name}))
     return frame.join(numbers, on="id", how="left", maintain_order="left")

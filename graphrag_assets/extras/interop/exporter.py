@@ -1,13 +1,13 @@
 """Exports a publication: GraphRAG 3's tables as parquet files, or the graph as GraphML."""
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from xml.sax.saxutils import escape
 
 import duckdb
+import igraph
+import polars as pl
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.extras.interop.source import TABLES
@@ -77,11 +77,19 @@ def _graphrag(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, 
 
 
 def _graphml(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    """Write an undirected graph with the columns of entities and relationships as attributes."""
     ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
     communities = "".join(_COMMUNITY.format(level=level) for level in range(levels))
-    write_graphml(target, connection, _NODES.format(communities=communities), _EDGES)
-    counts = "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM relationships)"
-    return dict(zip(("entities", "relationships"), connection.execute(counts).fetchall()[0], strict=True))
+    nodes = pl.DataFrame(connection.sql(_NODES.format(communities=communities)))
+    edges = pl.DataFrame(connection.sql(_EDGES))
+    place = {number: place for place, number in enumerate(nodes["number"])}
+    graph = igraph.Graph(nodes.height, [(place[s], place[t]) for s, t in edges.select("source", "target").iter_rows()])
+    for rows, attributes in ((nodes, graph.vs), (edges.drop("source", "target"), graph.es)):
+        for name in rows.columns:
+            texts = rows[name].str.replace_all(_ILLEGAL, "") if rows[name].dtype == pl.String else rows[name]
+            attributes[name] = texts.to_list()
+    graph.write_graphml(str(target))
+    return {"entities": nodes.height, "relationships": edges.height}
 
 
 _COMMUNITY = ", any_value(m.community) FILTER (m.level = {level}) AS community_level_{level}"
@@ -94,49 +102,5 @@ SELECT human_readable_id AS number, source_number AS source, target_number AS ta
        combined_degree
 FROM relationships ORDER BY 1
 """
-
-
-_TYPES = {"BIGINT": "long", "DOUBLE": "double", "VARCHAR": "string"}
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ILLEGAL = r"[^\t\n\r\x20-\x{d7ff}\x{e000}-\x{fffd}\x{10000}-\x{10ffff}]"
 """Characters that XML 1.0 does not allow."""
-_AT_ONCE = 10_000
-
-
-def write_graphml(path: Path, connection: duckdb.DuckDBPyConnection, nodes: str, edges: str) -> None:
-    """Write an undirected graph; null attributes are left out.
-
-    Args:
-        path: the file.
-        connection: what queries are run on.
-        nodes: query for number, and attributes.
-        edges: query for number, the numbers of both ends, and attributes.
-    """
-    columns = {query: connection.sql(query).columns for query in (nodes, edges)}
-    with path.open("w", encoding="utf-8") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
-        for scope, query, first in (("node", nodes, 1), ("edge", edges, 3)):
-            for name, kind in zip(columns[query][first:], connection.sql(query).types[first:], strict=True):
-                file.write(
-                    f'<key id="{scope}_{name}" for="{scope}" attr.name="{name}" attr.type="{_TYPES[str(kind)]}"/>\n'
-                )
-        file.write('<graph id="entities" edgedefault="undirected">\n')
-        for number, *values in _rows(connection, nodes):
-            file.write(f'<node id="n{number}">{_data("node", columns[nodes][1:], values)}</node>\n')
-        for number, source, target, *values in _rows(connection, edges):
-            ends = f'source="n{source}" target="n{target}"'
-            file.write(f'<edge id="e{number}" {ends}>{_data("edge", columns[edges][3:], values)}</edge>\n')
-        file.write("</graph>\n</graphml>\n")
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[object, ...]]:
-    result = connection.execute(query)
-    while rows := result.fetchmany(_AT_ONCE):
-        yield from rows
-
-
-def _data(scope: str, names: list[str], values: list[object]) -> str:
-    return "".join(
-        f'<data key="{scope}_{name}">{escape(_ILLEGAL.sub("", str(value)), {chr(13): "&#13;"})}</data>'
-        for name, value in zip(names, values, strict=True)
-        if value is not None
-    )

@@ -72,15 +72,9 @@ def count_new(connection: duckdb.DuckDBPyConnection, columns: list[Counted], suf
     Args:
         suffix: what the tables to read have behind their names.
     """
-    wanted = " UNION ALL ".join(
-        f"SELECT {place} AS place, {counted.hash} AS text FROM {counted.table}{suffix}"
-        for place, counted in enumerate(columns)
-    )
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted_counts AS {wanted}")
-    connection.execute("DELETE FROM working.token_counts WHERE text NOT IN (SELECT text FROM wanted_counts)")
-    new = "SELECT DISTINCT place FROM wanted_counts ANTI JOIN working.token_counts USING (text) ORDER BY place"
-    for (place,) in connection.execute(new).fetchall():
-        counted = columns[place]
+    wanted = " UNION ALL ".join(f"SELECT {counted.hash} FROM {counted.table}{suffix}" for counted in columns)
+    connection.execute(f"DELETE FROM working.token_counts WHERE text NOT IN ({wanted})")
+    for counted in columns:
         uncounted = (
             f"SELECT DISTINCT {counted.hash} AS hash, {counted.cells} FROM {counted.table}{suffix} "
             f"WHERE hash NOT IN (SELECT text FROM working.token_counts) LIMIT {_ROWS_PER_PART}"

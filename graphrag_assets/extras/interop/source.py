@@ -97,9 +97,6 @@ def _read(path: Path) -> pl.DataFrame:
 
 def shaped(tables: Tables) -> Tables:
     """Return the tables with the columns of `_COLUMNS` and no others."""
-    documents = tables["documents"]
-    if "raw_data" not in documents.columns and "metadata" in documents.columns:  # the name of GraphRAG 2
-        tables = tables | {"documents": documents.rename({"metadata": "raw_data"})}
     return {
         name: tables[name].select(_column(tables[name], column, kind) for column, kind in columns.items())
         for name, columns in _COLUMNS.items()

@@ -1,4 +1,4 @@
-"""Digests of batches are remembered by size and time of the files."""
+"""Digests of batches are cached by size and time of their files."""
 
 import os
 import time
@@ -10,27 +10,11 @@ from graphrag_assets.store.digest_cache import DigestCache
 from graphrag_assets.store.input_files import InputFolder
 
 
-class Counting(InputFolder):
-    """An input folder that notes which batches are read."""
-
-    def digest(self, batch, files=None):
-        reads.append(batch)
-        return super().digest(batch, files)
-
-
-reads: list[str] = []
-
-
-@pytest.fixture(autouse=True)
-def _nothing_read():
-    reads.clear()
-
-
 @pytest.fixture
-def folder(tmp_path: Path) -> Counting:
+def folder(tmp_path: Path) -> InputFolder:
     for name in ("a", "b"):
         write(tmp_path / "in" / name / "text.txt", f"text of {name}", age=60)
-    return Counting(str(tmp_path / "in"))
+    return InputFolder(str(tmp_path / "in"))
 
 
 def write(file: Path, text: str, age: float) -> None:
@@ -40,18 +24,20 @@ def write(file: Path, text: str, age: float) -> None:
     os.utime(file, (then, then))
 
 
-def digests(folder: Counting, cache_file: Path) -> dict[str, str]:
-    cache = DigestCache(cache_file, folder.location)
-    found = {one.batch: cache.digest(folder, one.batch, one.files) for one in folder.list_batches()}
+def digests(folder: InputFolder, location: str = "here") -> tuple[dict[str, str], list[str]]:
+    """The digests by batch, and the batches whose files were read."""
+    cache, batches = DigestCache(Path(folder.location).with_name("cache.json"), location), list(folder.list_batches())
+    found = {one.batch: cache.digest(folder, one.batch, one.files) for one in batches}
     cache.save()
-    return found
+    return found, [one.batch for one in batches if one.files[0]._hashes]
 
 
 def test_only_the_batch_that_changed_is_read_again(folder, tmp_path):
-    first = digests(folder, tmp_path / "cache.json")
+    first, read = digests(folder)
+    assert read == ["a", "b"]
     write(tmp_path / "in/b/text.txt", "another text", age=30)
-    second = digests(folder, tmp_path / "cache.json")
-    assert reads == ["a", "b", "b"]
+    second, read = digests(folder)
+    assert read == ["b"]
     assert second["a"] == first["a"]
     assert second["b"] != first["b"]
 
@@ -59,16 +45,14 @@ def test_only_the_batch_that_changed_is_read_again(folder, tmp_path):
 def test_recently_written_file_is_read_again(folder, tmp_path):
     write(tmp_path / "in/b/text.txt", "text of B", age=0)
     before = (tmp_path / "in/b/text.txt").stat()
-    first = digests(folder, tmp_path / "cache.json")
+    first, _ = digests(folder)
     (tmp_path / "in/b/text.txt").write_text("TEXT of B")  # of the same length, in the same moment
     os.utime(tmp_path / "in/b/text.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert digests(folder, tmp_path / "cache.json")["b"] != first["b"]
+    assert digests(folder)[0]["b"] != first["b"]
 
 
 def test_a_broken_cache_and_one_of_another_folder_are_none(folder, tmp_path):
-    first = digests(folder, tmp_path / "cache.json")
+    first = digests(folder)
+    assert digests(folder, "elsewhere") == first
     (tmp_path / "cache.json").write_text("{broken")
-    assert digests(folder, tmp_path / "cache.json") == first
-    assert reads == ["a", "b"] * 2
-    digests(Counting(f"{folder.location}/"), tmp_path / "cache.json")
-    assert reads == ["a", "b"] * 3
+    assert digests(folder, "elsewhere") == first

@@ -44,18 +44,13 @@ def test_hidden_and_temporary_entries_do_not_count(tmp_path: Path) -> None:
     assert paths(folder, "b") == ["b/x.md"]
 
 
-@pytest.mark.parametrize("name", ["it's", 'a "b"', "100%", "x; DROP TABLE documents", "电缆 😀", "a#b?c", " a "])
-def test_odd_names_work(tmp_path: Path, name: str) -> None:
-    folder = write(tmp_path, f"{name}/{name}.txt")
-    assert names(folder) == [name]
-    assert paths(folder, name) == [f"{name}/{name}.txt"]
-
-
 def test_a_name_that_cannot_be_a_partition_key_is_reported_and_others_are_escaped(tmp_path: Path) -> None:
-    folder = write(tmp_path, "a...b/x.txt", "a\nb/x.txt", "good/x.txt")
+    odd = ["it's", 'a "b"', "100%", "x; DROP TABLE documents", "电缆 😀", "a#b?c", " a "]
+    folder = write(tmp_path, "a...b/x.txt", "a\nb/x.txt", "good/x.txt", *(f"{name}/{name}.txt" for name in odd))
     for parent in (tmp_path, tmp_path / "good"):
         (parent / os.fsdecode(b"caf\xe9.txt")).write_text("x")
-    assert names(folder) == [r"a\x0ab", r"caf\xe9.txt", "good"]
+    assert names(folder) == sorted([r"a\x0ab", r"caf\xe9.txt", "good", *odd])
+    assert [paths(folder, name) for name in odd] == [[f"{name}/{name}.txt"] for name in odd]
     assert paths(folder, r"a\x0ab") == [r"a\x0ab/x.txt"]
     assert paths(folder, "good") == [r"good/caf\xe9.txt", "good/x.txt"]
     (problem,) = (one for one in folder.list_batches() if one.error)

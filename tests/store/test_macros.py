@@ -1,23 +1,21 @@
 """The macros of the publication compared with other computations."""
 
-from collections import defaultdict
 from itertools import pairwise
 
 import duckdb
+import igraph
 import pytest
 
 from graphrag_assets.text.words import title_key
 
 
 @pytest.fixture(scope="module")
-def graph(index) -> dict[int, dict[int, tuple[float, int]]]:
-    """By entity, its neighbors with weight and number of the relationship."""
-    edges = defaultdict(dict)
-    for one, other, relationship, weight in index.execute(
-        "SELECT source_number, target_number, human_readable_id, weight FROM relationships"
-    ).fetchall():
-        edges[one][other] = edges[other][one] = (weight, relationship)
-    return edges
+def graph(index) -> igraph.Graph:
+    """The entities by their numbers, and their relationships with weight and number."""
+    edges = index.execute(
+        "SELECT source_number, target_number, weight, human_readable_id FROM relationships"
+    ).fetchall()
+    return igraph.Graph.TupleList(edges, edge_attrs=["weight", "number"], vertex_name_attr="entity")
 
 
 @pytest.fixture(scope="module")
@@ -36,63 +34,38 @@ def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, t
     assert index.execute("FROM entities_called('nobody at all')").fetchall() == []
 
 
-def distances(graph, start: int) -> dict[int, int]:
-    """Hops from an entity to all it is connected with."""
-    found, queue = {start: 0}, [start]
-    for one in queue:
-        for other in graph[one]:
-            if other not in found:
-                found[other] = found[one] + 1
-                queue.append(other)
-    return found
-
-
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
 def test_neighbors_are_the_entities_within_so_many_hops(index, graph, titles, hops):
     for title in ("Great Eastern", "Maplin Sands", "Amethyst"):
-        away = distances(graph, titles[title])
-        found = index.execute(
+        start = graph.vs.find(entity=titles[title])
+        away = dict(zip(graph.vs["entity"], graph.distances(start)[0], strict=True))
+        rows = index.execute(
             "SELECT human_readable_id, hop, via, weight, relationship_number FROM neighbors(?, ?)", [title, hops]
         ).fetchall()
-        assert {number: hop for number, hop, *_ in found} == {n: d for n, d in away.items() if 1 <= d <= hops}
-        for number, hop, via, weight, relationship in found:
-            nearer = {graph[number][n]: n for n in graph[number] if away[n] == hop - 1}
-            assert (weight, relationship) in nearer
-            assert weight == max(weight for weight, _ in nearer)
-            assert nearer[weight, relationship] == titles[via]
-        assert [row[1] for row in found] == sorted(row[1] for row in found)
-
-
-def heaviest(graph, start: int, end: int) -> tuple[int, float] | None:
-    """Hops of the shortest way, and the greatest weight of the ways so short."""
-    best, steps = {start: 0.0}, 0
-    seen = {start}
-    while best and end not in best:
-        following: dict[int, float] = {}
-        for one, weight in best.items():
-            for other, (more, _) in graph[one].items():
-                if other not in seen:
-                    following[other] = max(following.get(other, 0.0), weight + more)
-        best, steps, seen = following, steps + 1, seen | set(following)
-    return (steps, best[end]) if end in best else None
+        assert {number: hop for number, hop, *_ in rows} == {n: d for n, d in away.items() if 1 <= d <= hops}
+        for number, hop, via, weight, relationship in rows:
+            edges = graph.es[graph.incident(graph.vs.find(entity=number))]
+            nearer = [e for e in edges if min(away[v["entity"]] for v in e.vertex_tuple) == hop - 1]
+            (edge,) = (e for e in nearer if e["number"] == relationship)
+            assert titles[via] in [v["entity"] for v in edge.vertex_tuple]
+            assert edge["weight"] == weight == max(e["weight"] for e in nearer)
+        assert [row[1] for row in rows] == sorted(row[1] for row in rows)
 
 
 def test_path_between_is_the_heaviest_of_the_shortest_ways(index, graph, titles):
-    away = distances(graph, titles["Cyrus Field"])
-    far = sorted(titles, key=lambda title: (-away.get(titles[title], 0), title))[:9]
-    by_distance = [[title for title, number in sorted(titles.items()) if away.get(number) == n][:3] for n in (2, 3)]
-    near = [title for some in by_distance for title in some]
-    pairs = [*pairwise(far), *zip(sorted(titles)[::31], far, strict=False), *(("Cyrus Field", title) for title in near)]
+    away = dict(zip(graph.vs["entity"], graph.distances(graph.vs.find(entity=titles["Cyrus Field"]))[0], strict=True))
+    others = [t for n in (2, 3, 4, 5) for t in [t for t in sorted(titles) if away.get(titles[t]) == n][:3]]
+    pairs = [*pairwise(others), *(("Cyrus Field", title) for title in others)]
     lengths = set()
     for one, other in pairs:
         path = index.execute('SELECT "from", "to", weight FROM path_between(?, ?, 6)', [one, other]).fetchall()
-        expected = heaviest(graph, titles[one], titles[other])
-        if expected is None or expected[0] > 6:
+        ends = [graph.vs.find(entity=titles[title]) for title in (one, other)]
+        ways = [graph.es[graph.get_eids(path=way)]["weight"] for way in graph.get_all_shortest_paths(*ends)]
+        if not ways or len(ways[0]) > 6:
             assert path == []
             continue
-        assert (len(path), sum(step[2] for step in path)) == (expected[0], pytest.approx(expected[1]))
+        assert (len(path), sum(step[2] for step in path)) == (len(ways[0]), pytest.approx(max(map(sum, ways))))
         assert [path[0][0], *(step[1] for step in path)] == [*(step[0] for step in path), other]
-        assert all(graph[titles[a]][titles[b]][0] == weight for a, b, weight in path)
         lengths.add(len(path))
     assert {2, 3, 4, 5} <= lengths
 

@@ -6,7 +6,6 @@ from collections import defaultdict
 import duckdb
 import pytest
 
-from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.passage_graph import DEFINITION, MAX_HEADED
 from tests.conftest import indexed
 
@@ -49,6 +48,7 @@ ROWS = [
     ("", "The Esk is a river. It passes Tarnby."),
     ("", "Barges on the Esk bring coal."),
     ("Minutes", "Nobody came."),
+    ("", "In short order the rain was over."),
 ]
 LONG = "# Diary\n\n" + "\n\n".join(f"## Day {n}\n\n" + f"On day {n} nothing of note happened. " * 60 for n in range(40))
 
@@ -116,19 +116,6 @@ def test_title_of_many_text_units_is_not_a_subject(project):
     assert "Diary" not in subjects(project)
 
 
-@pytest.mark.extended
-def test_a_title_of_one_word_is_as_common_as_the_word(tmp_path):
-    rows = [("Cost", "Prices rose."), ("Trams of Leeds", "The second tram line in Leeds was dear, whatever the cost.")]
-    rows += [(f"Note {n}", f"On day {n} the cost was low.") for n in range(20)]
-    (tmp_path / "input").mkdir()
-    lines = [json.dumps({"id": str(n), "title": title, "text": text}) for n, (title, text) in enumerate(rows)]
-    (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
-    with indexed(tmp_path, tmp_path / "input") as made:
-        assert made.sql("SELECT round(pow(2, 1 / rarity)) FROM search.passage_subjects WHERE title = 'Cost'") == [(23,)]
-        found = GraphRAG(tmp_path / "index").retrieve("What did the second tram line in Leeds cost?", 2)
-    assert found["document"][0] == "Trams of Leeds"
-
-
 def test_weights_are_shares(project):
     assert project.sql("SELECT DISTINCT round(sum(weight), 9) FROM search.passage_subjects GROUP BY name") == [(1.0,)]
     assert (
@@ -138,3 +125,5 @@ def test_weights_are_shares(project):
     assert project.sql(
         "SELECT DISTINCT round(pow(2, 1 / rarity)) FROM search.passage_subjects WHERE title = 'Tarnby'"
     ) == [(6,)]
+    # Order: a title of one word is as common as the word, which one more text has.
+    assert project.sql("SELECT round(pow(2, 1 / rarity)) FROM search.passage_subjects WHERE title = 'Order'") == [(4,)]

@@ -18,14 +18,15 @@ import polars as pl
 from filelock import FileLock
 
 from graphrag_assets import __version__
+from graphrag_assets.errors import StoreError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import (
     ROW_GROUPS,
     ArrowStream,
+    attached,
     execute_in_order,
-    in_memory,
     interrupts_raised,
     is_below,
     one_value,
@@ -42,7 +43,7 @@ from graphrag_assets.store.index_files import (
 )
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
-from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, identifier, literal, sql
+from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, identifier, sql
 from graphrag_assets.store.token_counts import count_new, counted_columns, insert_counted
 
 _PUBLISH = sql("publish").replace("{supersession}", sql("supersession")).replace("{predicates}", sql("predicates"))
@@ -68,8 +69,7 @@ DIGESTED = (
     *(schema.NUMBERS, schema.INDEX_ERRORS, schema.INDEX_SETTINGS, schema.PROMPT_PROFILE),
 )
 """The tables of the index that a publication is made from, but for the records of runs."""
-ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
-"""Query for name and number of rows of each table of a publication."""
+_COUNTS = " UNION ALL ".join(f"SELECT count(*) FROM {table.sql_name}" for table in PUBLISHED)
 
 
 class Record(NamedTuple):
@@ -145,12 +145,11 @@ def publication_shape() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A published file: its number, its path, whether this call made it, and the rows of each table."""
+    """A published file: its number, its path, and whether this call made it."""
 
     number: int
     path: Path
     is_new: bool
-    rows: dict[str, int]
 
 
 @interrupts_raised()
@@ -173,7 +172,7 @@ def publish(
         digest = content_digest(working)
         same = "SELECT count(*) FROM publication WHERE number = $number AND content_digest = $digest"
         is_known = working.read(same, {"number": number - 1, "digest": digest}).item()
-        if is_known and not always and (whole := _whole(working, index_folder, numbers)):
+        if is_known and not always and (whole := _whole(index_folder, numbers)):
             return whole
         with (
             replacing(path) as draft,
@@ -181,14 +180,13 @@ def publish(
             opened(connection, draft, "published", _options(working)),
         ):
             row = fill(connection, number, digest, llm_calls)
-            rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
             connection.execute("CHECKPOINT published")
         point_to(index_folder, number)
         with working.transaction() as connection:
             record(connection, row)
         for old in kept_publications(index_folder)[:-keep]:
             publication_file(index_folder, old).unlink(missing_ok=True)
-        return Publication(number, path, True, rows)
+        return Publication(number, path, True)
 
 
 def _options(working: IndexDatabase) -> str:
@@ -218,26 +216,26 @@ def intact_publication(working: IndexDatabase, index_folder: Path) -> Publicatio
     with FileLock(lock_file(index_folder, "publishing")):
         numbers = kept_publications(index_folder)
         last = working.read("SELECT max(number) FROM publication").item()
-        return _whole(working, index_folder, numbers) if numbers and numbers[-1] == last else None
+        return _whole(index_folder, numbers) if numbers and numbers[-1] == last else None
 
 
-def _whole(working: IndexDatabase, index_folder: Path, numbers: list[int]) -> Publication | None:
+def _whole(index_folder: Path, numbers: list[int]) -> Publication | None:
     """Return newest publication, unless its file is damaged. Makes the link lead to an intact publication."""
     newest = publication_file(index_folder, numbers[-1])
-    rows = _rows_of(working, newest)
-    if rows is None:
+    if not _is_whole(newest):
         return None
     current = current_number(index_folder)  # a rollback may have set another one
-    is_another = current in numbers[:-1] and _rows_of(working, publication_file(index_folder, current))
+    is_another = current in numbers[:-1] and _is_whole(publication_file(index_folder, current))
     if not is_another and current != numbers[-1]:
         point_to(index_folder, numbers[-1])
-    return Publication(numbers[-1], newest, False, rows)
+    return Publication(numbers[-1], newest, False)
 
 
-def _rows_of(working: IndexDatabase, publication: Path) -> dict[str, int] | None:
-    """Return the rows of each table of a publication; None if the file is damaged."""
+def _is_whole(publication: Path) -> bool:
+    """Whether all tables of a publication can be read."""
     try:
-        with in_memory(working.path, working.memory) as connection, opened(connection, publication, "published"):
-            return dict(connection.execute(ROWS_PER_TABLE).fetchall())
-    except duckdb.Error:
-        return None
+        with attached(published=publication) as connection:
+            connection.execute("USE published").execute(_COUNTS).fetchall()
+    except (StoreError, duckdb.Error):
+        return False
+    return True

@@ -60,7 +60,7 @@ def test_path_between_is_the_heaviest_of_the_shortest_ways(index, graph, titles)
     for one, other in pairs:
         path = index.execute('SELECT "from", "to", weight FROM path_between(?, ?, 6)', [one, other]).fetchall()
         ends = [graph.vs.find(entity=titles[title]) for title in (one, other)]
-        ways = [graph.es[graph.get_eids(path=way)]["weight"] for way in graph.get_all_shortest_paths(*ends)]
+        ways = [graph.es[graph.get_eids(pairwise(way))]["weight"] for way in graph.get_all_shortest_paths(*ends)]
         if not ways or len(ways[0]) > 6:
             assert path == []
             continue

@@ -10,16 +10,17 @@ import functools
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import polars as pl
 from polars.datatypes import DataTypeClass
 
 from graphrag_assets.errors import OtherVersionError, StoreError, chain_of
-from graphrag_assets.runtime.interruption import raise_if_interrupted
+from graphrag_assets.runtime.interruption import executing, raise_if_interrupted
 from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -190,6 +191,10 @@ def execute_in_order(
         connection.execute(query, {name: (parameters or {})[name] for name in statement.named_parameters})
 
 
+Result = TypeVar("Result")
+_SECONDS = 0.1
+
+
 @contextlib.contextmanager
 def interrupts_raised() -> Iterator[None]:
     """Raise KeyboardInterrupt, which is no Exception, if a signal ended a query of the block.
@@ -209,3 +214,26 @@ def interrupts_raised() -> Iterator[None]:
         ):
             raise KeyboardInterrupt("A signal ended the query.") from error
         raise
+
+
+def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:
+    """Return the result of `work`, which executes statements of `connection`; a signal ends them, and its error is
+    raised.
+
+    Python handles signals in the main thread, and DuckDB may work there for minutes without letting it. So the main
+    thread waits, with a timeout: a signal that the system gives to another thread does not end an unlimited wait.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        with executing(connection):
+            return work()
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(work)
+        try:
+            while not wait([future], _SECONDS).done:
+                pass
+        except BaseException:
+            connection.interrupt()
+            while not wait([future], _SECONDS).done:
+                connection.interrupt()  # again: the statement may not have begun
+            raise
+        return future.result()

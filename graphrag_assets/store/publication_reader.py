@@ -13,9 +13,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import IndexMissing, OtherVersionError, QueryError, StoreError, refuse_denied
-from graphrag_assets.runtime.interruption import executing
 from graphrag_assets.runtime.processes import use_threads
-from graphrag_assets.store.connections import NO_EXTENSIONS, ArrowStream, refuse_other_version
+from graphrag_assets.store.connections import NO_EXTENSIONS, ArrowStream, interruptible, refuse_other_version
 from graphrag_assets.store.index_files import STABLE_NAME, current_number, kept_publications, publication_file
 from graphrag_assets.store.schema import POLARS_TYPES, literal
 
@@ -64,11 +63,11 @@ class Reader:
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
-        with self._selected(query, parameters, tables) as result:
+        with self._selected(query, parameters, tables) as (cursor, result):
             for name, kind in zip(result.columns, map(str, result.types), strict=True):
                 if "INTERVAL" in kind or "UNION" in kind:
                     raise StoreError(f"Column {name!r} is of type {kind}, which polars lacks: cast it to VARCHAR.")
-            return pl.DataFrame(result)
+            return interruptible(cursor, lambda: pl.DataFrame(result))
 
     def texts(self, query: str, tables: Mapping[str, pl.DataFrame], as_json: bool) -> Texts:
         """As `query`, with every value, of whatever type, as text that DuckDB writes.
@@ -76,7 +75,7 @@ class Reader:
         Args:
             as_json: JSON, also for numbers and texts; else only nested values are.
         """
-        with self._selected(query, None, tables) as result:
+        with self._selected(query, None, tables) as (cursor, result):
             types = [str(kind.id) for kind in result.types]
             texts = (
                 f"to_json(#{place})::VARCHAR AS c{place}"
@@ -84,20 +83,20 @@ class Reader:
                 else f"#{place}::VARCHAR AS c{place}"
                 for place, kind in enumerate(types, 1)
             )
-            return Texts(result.columns, types, result.project(", ".join(texts)).fetchall())
+            return Texts(result.columns, types, interruptible(cursor, result.project(", ".join(texts)).fetchall))
 
     @contextlib.contextmanager
     def _selected(
         self, query: str, parameters: Mapping[str, Any] | None, tables: Mapping[str, pl.DataFrame] | None
-    ) -> Iterator[duckdb.DuckDBPyRelation]:
-        """Yield what one SELECT returns."""
+    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyRelation]]:
+        """Yield a connection, and what one SELECT returns, which is not executed yet."""
         check_text(query)
         with self._cursor(_USE_ALL_SCHEMAS) as cursor:
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
             for name, frame in (tables or {}).items():
                 cursor.register(name, ArrowStream(frame))
-            yield cursor.sql(query, params=dict(parameters or {}))
+            yield cursor, cursor.sql(query, params=dict(parameters or {}))
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `query`, for small results: a third faster, because it is planned once, not twice.
@@ -105,26 +104,22 @@ class Reader:
         Types that `POLARS_TYPES` lacks, such as most nested ones, are inferred from the values.
         """
         with self._cursor() as cursor:
-            result = cursor.execute(query, dict(parameters or {}))
-            schema = {name: POLARS_TYPES.get(str(kind)) for name, kind, *_ in result.description or ()}
-            return pl.DataFrame(result.fetchall(), schema, orient="row", infer_schema_length=None)
+            rows = _fetched(cursor, query, parameters)
+            schema = {name: POLARS_TYPES.get(str(kind)) for name, kind, *_ in cursor.description or ()}
+            return pl.DataFrame(rows, schema, orient="row", infer_schema_length=None)
 
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
         """Return the first column of a query's result: the fastest way to a list of ids."""
         with self._cursor() as cursor:
-            return [row[0] for row in cursor.execute(query, dict(parameters or {})).fetchall()]
+            return [row[0] for row in _fetched(cursor, query, parameters)]
 
     @contextlib.contextmanager
     def _cursor(self, use: str = "USE published") -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection without the state of others: one serves one thread at a time."""
         try:
-            with self.connection.cursor() as cursor, executing(cursor):
+            with self.connection.cursor() as cursor:
                 cursor.execute(use)
                 yield cursor
-        except RuntimeError as error:  # in place of what the handler of a signal raised
-            if str(error) == "Query interrupted":
-                raise KeyboardInterrupt("A signal ended the query.") from error
-            raise
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
@@ -170,6 +165,10 @@ class Reader:
         """Number of the publication; 0 for a file without one."""
         row = self.rows("SELECT max(number) AS number FROM publication")
         return int(row.item() or 0)
+
+
+def _fetched(cursor: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, Any] | None) -> list[Any]:
+    return interruptible(cursor, lambda: cursor.execute(query, dict(parameters or {})).fetchall())
 
 
 def check_text(query: str) -> None:

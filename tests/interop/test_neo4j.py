@@ -49,10 +49,6 @@ def database(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[neo4j.Ses
         yield one
 
 
-def sent(server: str, index: Path) -> dict[str, int]:
-    return export_neo4j(server, "root", "graph", index)
-
-
 def in_database(session: neo4j.Session) -> tuple[set[tuple], set[tuple]]:
     """All nodes and relationships with all their properties."""
 
@@ -89,58 +85,37 @@ def rows_of(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str,
 
 
 @pytest.mark.extended
-def test_a_database_is_made_equal_and_stays_so(server: str, database: neo4j.Session, sample_index: Project) -> None:
-    index = sample_index.root / "index"
-    first = sent(server, index)
-    assert in_database(database) == in_publication(index)
-    ((n_entities, n_mentions),) = sample_index.sql(
-        "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM search.entity_text_units)"
-    )
-    assert (first["sent Entity"], first["sent MENTIONS"]) == (n_entities, n_mentions)
-    assert first["sent LOCATED_IN"] > 0
-    database.run("MATCH (e:Entity {title: 'Cyrus Field'}) SET e.degree = 0").consume()
-    printed = run(
-        "publications", "export", "neo4j", "--uri", server, "--user", "root", "--database", "graph", "--index", index
-    )
-    assert f"{n_entities} sent Entity" in printed
-    assert "deleted" not in printed
-    assert in_database(database) == in_publication(index)
-    (query,) = blocks("docs/exchange.md", "cypher")
-    shown = sample_index.sql(
-        "SELECT d.title, t.text FROM text_units t JOIN documents d ON d.id = t.document_id WHERE list_contains("
-        "t.entity_ids, (SELECT id FROM entities WHERE title = 'Cyrus Field')) ORDER BY t.human_readable_id"
-    )
-    assert list(map(tuple, database.run(query).values())) == shown
-
-
-@pytest.mark.extended
-def test_an_edited_document_sends_its_rows_and_what_a_person_added_stays(
+def test_a_database_is_made_equal_and_what_a_person_added_stays(
     server: str, database: neo4j.Session, start_with: Any
 ) -> None:
     documents = {
-        "a/one.txt": "Ada Lovelace met Charles Babbage in London.",
-        "a/two.txt": "Mary Somerville taught Ada Lovelace mathematics.",
+        "a/one.txt": "Cyrus Field met Charles Bright in London on 5 August 1858.",
+        "a/two.txt": "Samuel Canning taught Cyrus Field telegraphy.",
     }
     project = start_with(documents)
-    sent(server, project.root / "index")
+    index = project.root / "index"
+    options = ("--uri", server, "--user", "root", "--database", "graph", "--index", index)
+    printed = run("publications", "export", "neo4j", *options)
+    ((n_entities,),) = project.sql("SELECT count(*) FROM entities")
+    assert f"{n_entities} sent Entity" in printed
+    assert in_database(database) == in_publication(index)
+    (query,) = blocks("docs/exchange.md", "cypher")
+    assert database.run(query).values() == [["one", documents["a/one.txt"]], ["two", documents["a/two.txt"]]]
     database.run(
-        "MATCH (e:Entity {title: 'Mary Somerville'}) SET e.note = 'mine' CREATE (e)-[:SEEN_IN]->(:Film {id: 'f'})"
+        "MATCH (e:Entity {title: 'Samuel Canning'}) SET e.note = 'mine' CREATE (e)-[:SEEN_IN]->(:Film {id: 'f'})"
     ).consume()
-    project.write("a/one.txt", "Ada Lovelace wrote to Michael Faraday.")
+    project.write("a/one.txt", "Cyrus Field wrote to Michael Faraday.")
     project.index_all()
-    changes = sent(server, project.root / "index")
+    changes = export_neo4j(server, "root", "graph", index)
     assert changes["deleted TextUnit"] == 1
     mine = database.run("MATCH (e:Entity)-[:SEEN_IN]->(f:Film) RETURN e.title, e.note, f.id").values()
-    assert mine == [["Mary Somerville", "mine", "f"]]
+    assert mine == [["Samuel Canning", "mine", "f"]]
     database.run("MATCH (f:Film) DETACH DELETE f").consume()
     database.run("MATCH (e:Entity) REMOVE e.note").consume()
-    assert in_database(database) == in_publication(project.root / "index")
-    titles = database.run("MATCH (:Document {title: 'one'})<-[:PART_OF]-()-[:MENTIONS]->(e) RETURN e.title").values()
-    assert ["Michael Faraday"] in titles
-    assert ["Charles Babbage"] not in titles
+    assert in_database(database) == in_publication(index)
 
 
-@pytest.mark.parametrize("uri", ["neo4j://localhost:notaport", "bolt://localhost:notaport", "bolt://[::1", "localhost"])
+@pytest.mark.parametrize("uri", ["neo4j://localhost:notaport", "bolt://[::1", "localhost"])
 def test_an_address_that_is_none_is_a_sentence(
     uri: str, sample_index: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

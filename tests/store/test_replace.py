@@ -9,6 +9,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.connections import ArrowStream
 from graphrag_assets.store.index_database import Changes, replace_rows, replace_table
 
+STRUCTS = 'STRUCT("type" VARCHAR, n BIGINT)[]'
 COLUMNS = {
     "name": "VARCHAR",
     "batch": "VARCHAR",
@@ -18,24 +19,15 @@ COLUMNS = {
     "day": "DATE",
     "names": "VARCHAR[]",
     "vector": "FLOAT[]",
-    "types": 'STRUCT("type" VARCHAR, n BIGINT)[]',
+    "types": STRUCTS,
 }
 TABLE = schema.Table("things", "", ("name",), tuple(schema.Column(name, kind, "") for name, kind in COLUMNS.items()))
-TYPES = {
-    "name": pl.String,
-    "batch": pl.String,
-    "number": pl.Int64,
-    "weight": pl.Float64,
-    "small": pl.Float32,
-    "day": pl.Date,
-    "names": pl.List(pl.String),
-    "vector": pl.List(pl.Float32),
-    "types": pl.List(pl.Struct({"type": pl.String, "n": pl.Int64})),
-}
+TYPES = {name: schema.POLARS_TYPES[kind] for name, kind in COLUMNS.items() if kind != STRUCTS}
+TYPES["types"] = pl.List(pl.Struct({"type": pl.String, "n": pl.Int64}))
 TEXTS = st.sampled_from([None, "", "a", "b", "NULL", "[]", "a, b", "'", "\\"])
 NUMBERS = st.sampled_from([None, 0, 1, -1, 2**62])
 FLOATS = st.sampled_from([None, 0.0, -0.0, 1.0, 0.1, math.nan, math.inf])
-STRUCTS = st.none() | st.builds(lambda kind, n: {"type": kind, "n": n}, TEXTS, NUMBERS)
+THINGS = st.none() | st.builds(lambda kind, n: {"type": kind, "n": n}, TEXTS, NUMBERS)
 ROWS = st.fixed_dictionaries(
     {
         "name": TEXTS,
@@ -46,7 +38,7 @@ ROWS = st.fixed_dictionaries(
         "day": st.none() | st.dates(),
         "names": st.none() | st.lists(TEXTS, max_size=3),
         "vector": st.none() | st.lists(FLOATS, max_size=3),
-        "types": st.none() | st.lists(STRUCTS, max_size=2),
+        "types": st.none() | st.lists(THINGS, max_size=2),
     }
 )
 

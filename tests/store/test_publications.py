@@ -12,10 +12,15 @@ from graphrag_assets.store.publications import comparison_sql, count_changes, ro
 from tests.contention import waiting_for
 
 
-def published(path: Path, communities: dict[str, str]) -> Path:
-    """A published file with communities: id to the letters that name their members."""
+def published(path: Path, communities: dict[str, str], **texts: str) -> Path:
+    """A published file with communities: id to the letters that name their members; and with documents: id to text."""
     with duckdb.connect(str(path)) as connection:
         create_tables(connection, 1)
+        for id_, text in texts.items():
+            connection.execute(
+                "INSERT INTO documents BY NAME SELECT $id AS id, $id AS source, $text AS text, md5($text) AS content_hash",
+                {"id": id_, "text": text},
+            )
         for number, (id_, members) in enumerate(communities.items()):
             connection.execute(
                 "INSERT INTO communities BY NAME "
@@ -42,6 +47,15 @@ def test_communities_are_born_die_and_change_and_so_are_reports(tmp_path):
     assert changes("changed_communities", before, after) == [("born", "w"), ("changed", "y"), ("died", "z")]
     assert changes("changed_reports", before, after) == [("removed", "rz"), ("rewritten", "ry"), ("written", "rw")]
     assert count_changes(before, after).filter(what="reports", change="kept")["n"].item() == 1
+
+
+def test_documents_are_edited_moved_added_and_removed(tmp_path):
+    before = published(tmp_path / "b.duckdb", {}, same="1", edited="2", old="3", twin="3", removed="4")
+    after = published(tmp_path / "a.duckdb", {}, same="1", edited="5", new="3", twin="3", added="6")
+    edits = [("added", "added"), ("edited", "edited"), ("moved", "new"), ("removed", "removed")]
+    assert changes("changed_documents", before, after) == edits
+    counts = count_changes(before, after).filter(what="documents").select("change", "n")
+    assert dict(counts.iter_rows()) == {change: 1 for change, _ in edits} | {"kept": 2}
 
 
 def test_invalid_publication_is_a_clear_error(tmp_path):

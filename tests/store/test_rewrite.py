@@ -36,17 +36,12 @@ def working(tmp_path: Path) -> IndexDatabase:
 
 def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
     def content():
-        with working.connect() as connection:
-            tables = {
-                table.name: connection.sql(f"FROM {table.name} ORDER BY ALL").fetchall() for table in schema.WORKING
-            }
-            comments = connection.sql(
-                "SELECT table_name, column_name, comment, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY ALL"
-            ).fetchall()
-            views = connection.sql(
-                "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
-            ).fetchall()
-        return tables, comments, views
+        comments = (
+            "SELECT table_name, column_name, comment, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY ALL"
+        )
+        views = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+        versions = working.content_versions(table.name for table in schema.WORKING)
+        return versions, *(frame.rows() for frame in working.read_all(comments, views))
 
     held = content()
     before = size(working)

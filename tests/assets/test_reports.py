@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
@@ -14,15 +15,18 @@ from graphrag_assets.assets.reports import stale_reports, write_community_report
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.records import ReportMaterial, ReportRecord
 from graphrag_assets.store import schema
-from tests.comparison import assert_reports, index_all
-from tests.store.test_publications_after_edits import edit, first_documents
+from tests.comparison import SENTENCES, assert_reports, index_all
 
 TABLES = ("FROM community_reports ORDER BY ALL", "FROM citations ORDER BY ALL")
 
 
 @pytest.fixture
 def index(start_with) -> Index:
-    return first_documents(start_with, random.Random(0))
+    draw = random.Random(0)
+    texts = [" ".join(draw.choice(SENTENCES) for _ in range(12)) for _ in range(12)]
+    return start_with(
+        {f"{n % 3}/{n}.md": f"# Part {n}\n\n{text}" for n, text in enumerate(texts)}, chunk_size="60"
+    ).index
 
 
 def counting(index: Index, written: list[ReportMaterial]) -> IndexingModels:
@@ -41,11 +45,14 @@ def change(index: Index, statement: str) -> None:
 
 
 @pytest.mark.extended
-def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(start_with) -> None:
-    draw = random.Random(0)
-    index = first_documents(start_with, draw)
-    for _ in range(3):
-        edit(index, draw)
+def test_after_any_edits_reports_and_citations_are_those_of_a_rewrite(index) -> None:
+    folder = Path(index.settings.input_folder)
+    for edit in (
+        (folder / "0" / "0.md").unlink,
+        lambda: (folder / "1" / "1.md").rename(folder / "1" / "renamed.md"),
+        lambda: (folder / "2" / "2.md").write_text(f"# Costs\n\n{' '.join(SENTENCES[:9])}"),
+    ):
+        edit()
         index_all(index)
         kept = index.working.read_all(*TABLES)
         assert_reports(index)

@@ -47,7 +47,7 @@ def publication(run: Run) -> StageResult:
         CheckError: a blocking check failed.
     """
     index, folder = run.index, run.index.settings.index_folder
-    published = _published(index, run.run_id)
+    published = _published(index)
     _record_up_to_date(index, run.run_id)
     metadata = {"publication": published.number, "new": published.is_new}
     if run.context:
@@ -56,7 +56,7 @@ def publication(run: Run) -> StageResult:
     return StageResult(metadata=metadata)
 
 
-def _published(index: Index, run_id: str) -> Publication:
+def _published(index: Index) -> Publication:
     """Return the publication of the working database: a new one, or the newest."""
     with index.working.connect() as connection:
         stages = stages_behind(connection)

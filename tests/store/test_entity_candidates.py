@@ -1,6 +1,6 @@
 """Pairs of names that may be one thing, by each kind of evidence."""
 
-from graphrag_assets.assets.embeddings import update_candidates
+from graphrag_assets.assets.embeddings import find_candidates
 from tests.comparison import index_at, no_settings
 
 NAMES = [
@@ -48,7 +48,7 @@ def test_pairs_are_found_by_each_kind_of_evidence(tmp_path, monkeypatch) -> None
             "INSERT INTO embeddings BY NAME SELECT 'entity' AS kind, unnest(['big blue', 'ibm', 'alpha']) AS id, "
             "unnest([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]) AS vector"
         )
-    update_candidates(index, "test")
+    find_candidates(index)
     rows = index.working.read("SELECT name_key, other_key, evidence, neighbors FROM entity_candidates").iter_rows()
     assert {tuple(sorted((one, other))): (evidence, n) for one, other, evidence, n in rows} == {
         ("eastern great", "great eastern"): ("spelling", 0),

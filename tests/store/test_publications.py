@@ -6,13 +6,14 @@ import pytest
 from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.index_files import STABLE_NAME, lock_file, publication_file
-from graphrag_assets.store.publication_writer import create_tables
-from graphrag_assets.store.publications import comparison_sql, count_changes, roll_back
+from graphrag_assets.store.index_database import IndexDatabase
+from graphrag_assets.store.index_files import kept_publications, lock_file, publication_file
+from graphrag_assets.store.publication_writer import create_tables, publish
+from graphrag_assets.store.publications import comparison_sql, count_changes, resolve, roll_back
 from tests.contention import waiting_for
 
 
-def published(path: Path, communities: dict[str, str], **texts: str) -> Path:
+def published_file(path: Path, communities: dict[str, str], **texts: str) -> Path:
     """A published file with communities: id to the letters that name their members; and with documents: id to text."""
     with duckdb.connect(str(path)) as connection:
         create_tables(connection, 1)
@@ -42,16 +43,16 @@ def changes(view: str, before: Path, after: Path) -> list[tuple]:
 
 
 def test_communities_are_born_die_and_change_and_so_are_reports(tmp_path):
-    before = published(tmp_path / "b.duckdb", {"x": "abc", "y": "de", "z": "fg"})
-    after = published(tmp_path / "a.duckdb", {"x": "abc", "y": "deh", "w": "i"})
+    before = published_file(tmp_path / "b.duckdb", {"x": "abc", "y": "de", "z": "fg"})
+    after = published_file(tmp_path / "a.duckdb", {"x": "abc", "y": "deh", "w": "i"})
     assert changes("changed_communities", before, after) == [("born", "w"), ("changed", "y"), ("died", "z")]
     assert changes("changed_reports", before, after) == [("removed", "rz"), ("rewritten", "ry"), ("written", "rw")]
     assert count_changes(before, after).filter(what="reports", change="kept")["n"].item() == 1
 
 
 def test_documents_are_edited_moved_added_and_removed(tmp_path):
-    before = published(tmp_path / "b.duckdb", {}, same="1", edited="2", old="3", twin="3", removed="4")
-    after = published(tmp_path / "a.duckdb", {}, same="1", edited="5", new="3", twin="3", added="6")
+    before = published_file(tmp_path / "b.duckdb", {}, same="1", edited="2", old="3", twin="3", removed="4")
+    after = published_file(tmp_path / "a.duckdb", {}, same="1", edited="5", new="3", twin="3", added="6")
     edits = [("added", "added"), ("edited", "edited"), ("moved", "new"), ("removed", "removed")]
     assert changes("changed_documents", before, after) == edits
     counts = count_changes(before, after).filter(what="documents").select("change", "n")
@@ -59,7 +60,7 @@ def test_documents_are_edited_moved_added_and_removed(tmp_path):
 
 
 def test_invalid_publication_is_a_clear_error(tmp_path):
-    file = published(tmp_path / "a.duckdb", {"x": "abc"})
+    file = published_file(tmp_path / "a.duckdb", {"x": "abc"})
     with pytest.raises(StoreError, match="does not exist"):
         count_changes(file, tmp_path / "none.duckdb")
     (tmp_path / "text.duckdb").write_text("not a database")
@@ -67,14 +68,19 @@ def test_invalid_publication_is_a_clear_error(tmp_path):
         count_changes(file, tmp_path / "text.duckdb")
 
 
-def test_rollback_to_publication_deleted_meanwhile_is_refused(start_with):
-    project = start_with({"a/one.txt": "Cyrus Field met William Thomson in Valentia."})
-    project.write("a/one.txt", "Cyrus Field met John Pender in Valentia.")
-    project.index_all()
-    folder = project.index.database.parent
-    with contextlib.ExitStack() as stack, FileLock(lock_file(folder, "publishing")):
-        rollback = stack.enter_context(waiting_for("publishing", lambda: roll_back(folder, 1)))
-        publication_file(folder, 1).unlink()  # as a process that publishes does
-    assert (folder / STABLE_NAME).is_file()
+def test_publishing_and_rolling_back_wait_for_each_other(tmp_path):
+    working = IndexDatabase(tmp_path / "working.duckdb")
+    for _ in range(2):
+        publish(working, tmp_path, always=True)
+    with contextlib.ExitStack() as stack, FileLock(lock_file(tmp_path, "publishing")):
+        rollback = stack.enter_context(waiting_for("publishing", lambda: roll_back(tmp_path, 1)))
+        publication_file(tmp_path, 1).unlink()  # as a process that publishes does
     with pytest.raises(StoreError, match=r"There is no publication '1'\. Kept are 2"):
         rollback.result()
+    with contextlib.ExitStack() as stack, FileLock(lock_file(tmp_path, "publishing")):
+        published = stack.enter_context(waiting_for("publishing", lambda: publish(working, tmp_path, always=True)))
+        assert kept_publications(tmp_path) == [2]
+    assert published.result().number == 3
+    publish(working, tmp_path, always=True)
+    numbers = [resolve(tmp_path, name) for name in ("oldest", "previous", "current", "newest", "3")]
+    assert numbers == [2, 3, 4, 4, 3]

@@ -12,7 +12,7 @@ GERMAN = (
 
 def test_edits_a_language_that_comes_to_lead_and_a_first_date_are_published(start_with) -> None:
     documents = {f"a/{n}.md": f"# Part {n}\n\n{' '.join(SENTENCES[6 * n : 6 * n + 6])}" for n in range(3)}
-    index = start_with({**documents, "b/german.md": GERMAN, "b/short.md": "Valentia 1858"}, chunk_size="60").index
+    index = start_with({**documents, "b/german.md": GERMAN, "b/short.md": "Ships 1858"}, chunk_size="60").index
     folder = Path(index.settings.input_folder)
     (folder / "a/0.md").rename(folder / "a/renamed.md")
     (folder / "a/1.md").write_text((folder / "a/1.md").read_text().replace("# Part 1", "# Costs"))

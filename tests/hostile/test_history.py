@@ -145,7 +145,7 @@ class IndexHistory(RuleBasedStateMachine):
             assert self.run("index") == ""
         refusal = self.run(operation, killed)
         assert not refusal or operation in REFUSABLE, (operation, refusal)
-        if (self.index_folder / "CURRENT").exists():
+        if (self.index_folder / "graphrag.duckdb").exists():
             with GraphRAG(self.index_folder) as rag:
                 assert rag.sql(DANGLING).item() == 0
 

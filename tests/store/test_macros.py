@@ -1,5 +1,6 @@
 """The macros of the publication compared with other computations."""
 
+from datetime import timedelta
 from itertools import pairwise
 
 import duckdb
@@ -79,6 +80,15 @@ def test_a_history_has_the_claims_on_an_entity_in_the_order_of_their_dates(index
     ).fetchall()
     assert {(number,) for number in numbers} == set(expected)
     assert len(expected) > 3
+
+
+def test_a_fact_holds_from_its_first_day_to_the_day_before_its_end(index):
+    ((fact, start, end), *_) = index.execute(
+        "SELECT id, valid_from, valid_until FROM covariates WHERE valid_from < valid_until ORDER BY id"
+    ).fetchall()
+    days = [start - timedelta(1), start, end - timedelta(1), end]
+    holds = [(fact,) in index.execute("SELECT id FROM facts_as_of(?)", [day]).fetchall() for day in days]
+    assert holds == [False, True, True, False]
 
 
 def test_passages_of_a_report_stand_in_the_documents_and_claims_are_quoted(index):

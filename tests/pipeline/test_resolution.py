@@ -108,6 +108,7 @@ def test_variants_of_one_name_everywhere(rows: list[Row], expected: set[tuple[No
         (["john watkins brett", "jane wilma brett", "j. w. brett"], set()),
         (["george w. bush", "george h. w. bush"], set()),
         (["elliott smith", "albert e. smith"], set()),
+        (["wildman orange whitehouse", "edward wildman george whitehouse"], set()),
     ],
 )
 def test_given_names_that_fit_are_those_of_the_most_frequent_name(names: list[str], expected: set[str]) -> None:

@@ -109,12 +109,7 @@ def test_language_is_detected_from_the_beginning_of_a_long_text() -> None:
 
 @pytest.mark.parametrize(
     ("word", "language", "expected"),
-    [
-        ("lieferungen", "de", "liefer"),
-        ("обещала", "ru", "обеща"),
-        ("customers", UNKNOWN, "customers"),
-        ("定海", "zh", "定海"),
-    ],
+    [("обещала", "ru", "обеща"), ("定海", "zh", "定海"), ("customers", UNKNOWN, "customers")],
 )
 def test_stem(word: str, language: str, expected: str) -> None:
     assert stem(word, language) == expected

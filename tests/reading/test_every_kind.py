@@ -416,3 +416,9 @@ def test_notes_of_a_speaker_follow_their_slide(tmp_path: Path) -> None:
     assert row["text"][first:second] == "## The pump\n\nNotes: Say who paid.\n\n"
     assert row["text"][second:third] == "## The valve\n\n"
     assert row["text"][third:] == "## The seal\n\nNotes: Ida made it."
+
+
+def test_hidden_sheets_are_counted_once(tmp_path: Path) -> None:
+    rows = sheet_row(1, "Name", "Item") + sheet_row(2, "Ida", "rope") + sheet_row(3, "Otto", "tar")
+    metadata = load(tmp_path, {"a.xlsx": workbook(rows, hidden=True)}).documents["raw_data"]
+    assert ["hidden_sheets" in str(values) for values in metadata] == [True, False]

@@ -76,6 +76,14 @@ def test_replacing_by_hashes_writes_what_except_finds(before, after, data):
         assert count(connection, "FROM others EXCEPT ALL FROM things") == 0
 
 
+def test_a_null_list_an_empty_one_and_one_of_a_null_are_three_values():
+    values = (None, [], [None], None)
+    rows = [pl.DataFrame([{"name": "a", "names": names, "vector": names}], schema=TYPES) for names in values]
+    with connected(rows[0]) as connection:
+        for row in rows[1:]:
+            assert replace_table(connection, TABLE, row) == Changes(rows=1, inserted=1, deleted=1)
+
+
 def test_rows_of_some_ids_are_replaced_and_others_stay():
     def things(**weights: float) -> pl.DataFrame:
         return pl.DataFrame([{"name": name, "weight": weight} for name, weight in weights.items()], schema=TYPES)

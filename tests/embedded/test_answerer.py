@@ -165,6 +165,8 @@ def test_a_question_mostly_about_something_else_is_not_answered() -> None:
     hotel = Passage("Sources", 1, "", "The directors visited the works. Many visited London. Thomson visited Paris.")
     assert respond("Who visited the Hotel Gillet?", hotel).startswith(CLOSEST)
     assert respond("Did Thomson visit the Hotel Gillet?", hotel).startswith(CLOSEST)
+    founded = Passage("Sources", 1, "", "The company was founded in 1856 by merchants.")
+    assert respond("Was the company founded in 1856 by Bright?", founded).startswith(CLOSEST)
     # The deed alone, done to something else, is no answer either.
     clock = Passage("Sources", 1, "", "He invented a lamp and a clock. Many clocks were made.")
     assert respond("Who invented the telephone?", clock).startswith(CLOSEST)

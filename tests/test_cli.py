@@ -22,13 +22,8 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_wi
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
-@pytest.mark.long
 def test_empty_input_folder_is_reported(project):
-    project.input.mkdir(exist_ok=True)
     assert f"The input folder {project.input} is empty. Nothing is published. Put documents" in run_command("index")
-    assert "Nothing is published" in run_command("query", "local", "Who?", status=1)
-    project.write("one/a.txt", TEXT)
-    assert "is empty" not in run_command("index")
 
 
 @pytest.mark.parametrize(
@@ -78,22 +73,6 @@ def test_status_counts_and_shows_what_was_skipped(project):
     assert row[-2] == "1"  # a file that was indexed is not counted
     assert "1 skipped, 1 other problem:" in status
     assert "malformed JSON: Unterminated string starting at column 10." in status
-
-
-@pytest.mark.long
-def test_another_input_folder_does_not_replace_the_index_without_the_option(start_with, tmp_path):
-    project = start_with({"one/a.txt": TEXT})
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "b.txt").write_text(TEXT)
-    refused = run_command("index", "--input", str(tmp_path / "other"), status=1)
-    assert "GRAPHRAG_DATA" in refused
-    assert "--replace" in refused
-    assert project.sql("SELECT source FROM documents") == [("one/a.txt",)]
-    missing = run_command("index", "--input", str(tmp_path / "nowhere"), status=1)
-    assert "nowhere is missing" in missing
-    assert "--replace" not in missing
-    assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
-    assert project.sql("SELECT source FROM documents") == [("b.txt",)]
 
 
 def test_index_warns_of_a_publication_in_which_searches_find_less(start_with):

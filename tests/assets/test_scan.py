@@ -3,8 +3,10 @@
 import pytest
 
 from graphrag_assets.assets import index_batch as stage
+from graphrag_assets.assets.index import Index
 from graphrag_assets.assets.index_batch import index_batch
-from graphrag_assets.assets.scan import scan
+from graphrag_assets.assets.scan import scan, scan_input
+from graphrag_assets.errors import InputError
 from graphrag_assets.store.input_files import BatchFiles, InputFolder
 
 
@@ -44,3 +46,14 @@ def test_a_batch_that_cannot_be_listed_is_not_taken_for_deleted(project, monkeyp
     )
     found = scan(project.index)
     assert (found.due, found.unchanged) == ([], ["text"])
+
+
+def test_another_input_folder_does_not_replace_the_index_unless_it_is_told_to(start_with, tmp_path, monkeypatch):
+    index = start_with({"text/one.txt": "Cyrus Field met William Thomson in Valentia."}).index
+    (tmp_path / "other").mkdir()
+    for folder, reason in (("other", "--replace"), ("nowhere", "nowhere is missing")):
+        monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / folder))
+        with pytest.raises(InputError, match=reason):
+            scan_input(Index(index.database))
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "other"))
+    assert scan_input(Index(index.database), replace=True).due == ["text"]  # it is deleted

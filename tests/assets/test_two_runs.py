@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.assets.checks import failed_blocking_checks
+from graphrag_assets.assets.communities import detect_communities
 from graphrag_assets.assets.index_batch import index_batch
 from graphrag_assets.assets.publication import publication
 from graphrag_assets.assets.scan import scan
 from graphrag_assets.errors import CheckError
 from graphrag_assets.store.index_files import current_number
 from tests.conftest import IndexFolder, default_settings
+from tests.contention import waiting_for
 
 TEXTS = {
     "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field met William Thomson in Valentia.",
@@ -47,6 +49,16 @@ def test_publishing_is_left_to_the_run_that_has_changed_batches(folder, caplog):
     assert "publishing is left to it" in caplog.text
     folder.refresh("other")
     assert current_number(folder.root / "index") == 2
+
+
+def test_a_stage_waits_while_another_step_writes_the_index(folder):
+    folder.index_all()
+    writing = folder.index.working.writing("another step")
+    writing.__enter__()
+    with waiting_for("writer", lambda: detect_communities.update(folder.index, "waits")) as stage:
+        assert not stage.done()
+        writing.__exit__(None, None, None)
+    assert stage.result().changes["communities"].inserted == 0
 
 
 def started(folder: IndexFolder) -> "subprocess.Popen[str]":

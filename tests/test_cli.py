@@ -10,18 +10,6 @@ from tests.evaluation.test_comparison import CAPTAINS, CAPTAINS_FOUND, NAMES
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 
 
-@pytest.mark.extended
-def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_with):
-    project = start_with({"one/a.txt": TEXT, "two/b.txt": TEXT})
-    assert "0 indexed, 2 unchanged" in run_command("index")
-    project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")
-    assert "1 indexed, 1 unchanged" in run_command("index")
-    (project.input / "one" / "a.txt").unlink()
-    (project.input / "one").rmdir()
-    assert "1 indexed (1 of them deleted), 1 unchanged" in run_command("index")
-    assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
-
-
 def test_empty_input_folder_is_reported(project):
     assert f"The input folder {project.input} is empty. Nothing is published. Put documents" in run_command("index")
 

@@ -8,10 +8,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
-import polars as pl
 import pytest
 import uvicorn
 
@@ -69,23 +67,3 @@ def test_the_service_streams_within_the_rights_of_the_user(service: str) -> None
     assert get(f"{service}/passages", "dan", question=QUESTION) == get(f"{service}/passages", "ben", question=QUESTION)
     with pytest.raises(urllib.error.HTTPError, match="400"):
         get(f"{service}/ask", "ann")
-
-
-@pytest.mark.extended
-def test_a_batch_of_questions_becomes_a_parquet_file(
-    sample_index: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
-    titles = sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 19")
-    questions = [*(f"What is said of {title}?" for (title,) in titles), "Zzyzx qwrtp?"]
-    (tmp_path / "questions.txt").write_text("\n".join(questions))
-    module("batch").main(tmp_path / "questions.txt", tmp_path / "answers.parquet")
-    assert "20 questions, US$ 0.0000" in capsys.readouterr().out
-    rows = pl.read_parquet(tmp_path / "answers.parquet")
-    assert rows["question"].to_list() == questions
-    assert rows["citations"].list.len().head(19).min() > 0
-    cited = rows.explode("citations").unnest("citations").drop_nulls("document_id")
-    texts = dict(sample_index.sql("SELECT id, text FROM documents"))
-    for document, start, end, quote in cited.select("document_id", "start_char", "end_char", "quote").iter_rows():
-        assert texts[document][start:end] == quote
-    assert rows["citations"].to_list()[-1] == []

@@ -1,7 +1,5 @@
 """Indexing by Dagster: from real files to published tables."""
 
-import random
-
 import dagster as dg
 import pytest
 
@@ -83,36 +81,6 @@ def test_batches_in_another_order_give_the_same_rows(indexed, tmp_path, monkeypa
     indexed.root = tmp_path / "other"
     indexed.index_all("two", "one")
     assert contents(indexed) == first
-
-
-@pytest.mark.extended
-def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
-    rng = random.Random(7)
-    people = ["Ada", "Ben", "Eve", "Zoe", "Kit"]
-    text = "\n\n".join(
-        f"{rng.choice(people)} Smith met {rng.choice(people)} Jones in London on {i} occasions during the year {1800 + i}."
-        for i in range(400)
-    )
-    cables.write("three/long.txt", text)
-    cables.index_all("three")
-    before = {
-        row[0] for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()
-    }
-    assert len(before) > 8
-    cables.write(
-        "three/long.txt",
-        text.replace("in London on 200 occasions", "in Paris, of all places, on 200 occasions"),
-    )
-    from graphrag_assets.embedded import extractor
-
-    extracted = []
-    real = extractor.extract_unit
-    monkeypatch.setattr(
-        extractor, "extract_unit", lambda text, *context: (extracted.append(text), real(text, *context))[1]
-    )
-    cables.run_batch("three")
-    after = {row[0] for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()}
-    assert 1 <= len(after - before) == len(extracted) <= 3
 
 
 def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_alone(cables, monkeypatch):

@@ -74,6 +74,10 @@ def test_merged_mentions_equal_the_imported_graph(small):
     }
 
 
+def test_a_claim_of_an_unknown_status_is_suspected(small):
+    assert small.sql("SELECT status FROM covariates ORDER BY 1") == [("SUSPECTED",), ("TRUE",)]
+
+
 def test_text_units_have_their_place_in_their_document(small):
     units = small.sql(
         "SELECT t.text, d.text[t.start_char + 1:t.end_char] FROM text_units t "

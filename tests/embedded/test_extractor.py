@@ -203,6 +203,7 @@ def test_relationships_join_entities_of_one_sentence_only() -> None:
 )
 def test_a_plain_verb_between_two_names_is_the_type(text: str, expected: tuple[str, str, str]) -> None:
     assert predicates_of(text) == {expected}
+    assert [one.strength for one in extract_unit(text).relationships] == [1.0]  # of one sentence
 
 
 def test_markdown_is_stripped_from_descriptions_but_not_from_the_source() -> None:

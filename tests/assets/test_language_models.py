@@ -92,6 +92,21 @@ def test_a_run_that_publishes_nothing_has_a_bill_and_its_calls_come_with_the_nex
     assert rag.sql(spent).item() > 4
 
 
+@pytest.mark.extended
+def test_a_budget_that_ends_in_a_global_stage_publishes_nothing_until_it_is_raised(modeled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_METHOD", "fast")  # the first calls are those of the reports
+    monkeypatch.setenv("GRAPHRAG_USD_PER_MILLION", '{"chat_input": 1000, "chat_output": 1000}')
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "1")
+    printed = " ".join(run_command("index", status=1).split())
+    assert "Batches: 2 indexed" in printed
+    assert "Failed: graph, communities, reports, embeddings, publication: " in printed
+    assert "GRAPHRAG_BUDGET_USD" in printed
+    assert not (modeled.root / "index" / "graphrag.duckdb").exists()
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "4000")
+    run_command("index")
+    assert (modeled.root / "index" / "graphrag.duckdb").exists()
+
+
 def billed(printed: str, task: str) -> tuple[int, int]:
     """Answers of a task that were paid for, and those from the ledger, as `index` prints them."""
     (line,) = [line for line in printed.splitlines() if line.startswith(f"│ {task} ")]

@@ -62,7 +62,7 @@ def test_gold_is_found_by_title_path_and_file_name_and_by_its_quote(sample):
 
 
 def test_a_text_unit_with_half_of_a_passage_or_more_holds_it(sample):
-    first, second, document, start, text = sample.frame(
+    first, second, document, start, text = sample.query(
         "SELECT a.human_readable_id AS first, b.human_readable_id AS second, d.id, b.start_char, d.text "
         "FROM text_units a JOIN text_units b ON b.document_id = a.document_id AND b.ordinal = a.ordinal + 1 "
         "AND b.start_char > a.end_char JOIN documents d ON d.id = a.document_id ORDER BY a.id"

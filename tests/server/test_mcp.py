@@ -84,7 +84,7 @@ def test_every_tool_over_stdio(sample_index):
 
 def test_a_path_takes_the_heaviest_of_the_last_steps(sample_server):
     reader = sample_server.searches.rag.index.reader()
-    start, end, heaviest = reader.frame("""
+    start, end, heaviest = reader.query("""
         SELECT a.entity AS first, b.neighbor AS last, max(r.weight) AS heaviest
         FROM search.edges a JOIN search.edges b ON a.neighbor = b.entity AND a.entity <> b.neighbor
         JOIN relationships r ON r.human_readable_id = b.relationship

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -96,13 +97,31 @@ def test_a_run_in_which_an_answer_failed_is_followed_by_another(done):
         assert is_up_to_date(done) == (run_id == "again")
 
 
+def test_a_run_that_dies_after_a_stage_has_written_is_followed_by_another(done, monkeypatch):
+    def die(*_):
+        raise SystemExit
+
+    monkeypatch.setattr("graphrag_assets.assets.stage.record_stage", die)
+    with pytest.raises(SystemExit):
+        knowledge_graph.update(done.index, "died")
+    assert not is_up_to_date(done)
+
+
+@pytest.mark.parametrize("target", ["publications/graphrag-99.duckdb", "/nowhere/publications/graphrag-1.duckdb"])
+def test_a_link_that_leads_elsewhere_is_mended(done, target):
+    link = done.index.settings.index_folder / "graphrag.duckdb"
+    link.unlink()
+    link.symlink_to(target)
+    assert is_up_to_date(done)
+    assert link.readlink() == publication_file(Path(), 1)
+
+
 @pytest.mark.extended
 def test_the_link_is_mended_and_a_rollback_stays(done):
     done.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")
     run_command("index")
     folder = done.index.settings.index_folder
     (folder / "graphrag.duckdb").unlink()
-    (folder / "graphrag.duckdb").symlink_to("publications/graphrag-99.duckdb")
     assert "Up to date: publication 2" in run_command("index")
     with duckdb.connect(str(folder / "graphrag.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT number FROM publication").fetchall() == [(2,)]

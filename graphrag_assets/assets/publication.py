@@ -93,7 +93,7 @@ def made_with(index: Index) -> dict[str, str | None]:
         "reporter": models.reporter,
         "embedding_model": models.embedding_model,
         "prompt_profile": index.profile.id if index.profile else "",
-        "code_versions": ", ".join(CODE_VERSIONS.values()),
+        "code_versions": ", ".join(f"{name}={version}" for name, version in CODE_VERSIONS.items()),
     }
 
 

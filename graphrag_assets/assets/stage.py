@@ -9,13 +9,13 @@ from graphrag_assets.assets.index import Index
 from graphrag_assets.contracts.indexing_models import IndexingModels
 from graphrag_assets.contracts.usage import Usage
 from graphrag_assets.embedded import REPORTER
-from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.batches import REFRESHED, record_stage, remove_inputs
 from graphrag_assets.store.index_database import Changes
 
 CODE_VERSIONS = {
-    "knowledge_graph": "8",
-    "communities": "2",
-    "community_reports": f"6/{REPORTER}",
+    "knowledge_graph": "9",
+    "communities": "3",
+    "community_reports": f"7/{REPORTER}",
     "embeddings": "5",
     "entity_candidates": "4",
     "publication": "2",
@@ -82,6 +82,8 @@ class Stage:
         run = Run(index, run_id, models or index.models(run_id=run_id), **of_dagster)
         with index.exclusive(self.name, run_id):
             started = time.monotonic()
+            with index.working.transaction() as connection:  # a run that dies in the stage has changed the index
+                remove_inputs(connection, REFRESHED)
             result = self.compute(run)._replace(usage=usage_sums(run.models.usage))
             if result.changes:
                 seconds, main = time.monotonic() - started, next(iter(self.assets))

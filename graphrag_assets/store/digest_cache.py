@@ -5,6 +5,7 @@ such entries racy). Losing the cache only costs time.
 """
 
 import json
+import math
 import time
 from pathlib import Path
 
@@ -41,9 +42,17 @@ class DigestCache:
 
 
 def age(files: list[SourceFile]) -> float:
-    """Return seconds since the newest file was modified; of a time in the future, from a wrong clock, until then."""
-    newest = max((file.modified.timestamp() for file in files if file.modified), default=0.0)
-    return abs(time.time() - newest)
+    """Return seconds since a file was last modified.
+
+    A file of the next minute, by a clock that is ahead, was modified now; a later time says nothing of its file.
+    """
+    now = time.time()
+    ages = (
+        max(now - file.modified.timestamp(), 0.0)
+        for file in files
+        if file.modified and file.modified.timestamp() < now + 60
+    )
+    return min(ages, default=math.inf)
 
 
 def _read(path: Path, location: str) -> dict[str, tuple[str, str]]:

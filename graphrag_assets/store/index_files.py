@@ -163,12 +163,13 @@ def current_number(index_folder: Path) -> int | None:
     link = index_folder / STABLE_NAME
     refuse_folder(link)
     try:
-        match = _NUMBERED.fullmatch(link.readlink().name)
+        target = link.readlink()
     except PermissionError:
         raise AccessError(link) from None
     except OSError:  # there is none, or a file has its name
         return None
-    return int(match[1]) if match else None
+    match = _NUMBERED.fullmatch(target.name)
+    return int(match[1]) if match and target.parent == Path(PUBLICATIONS) else None
 
 
 def point_to(index_folder: Path, number: int) -> None:

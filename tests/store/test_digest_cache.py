@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.store.digest_cache import DigestCache
+from graphrag_assets.store.digest_cache import DigestCache, age
 from graphrag_assets.store.input_files import InputFolder
 
 
@@ -50,6 +50,20 @@ def test_recently_written_file_is_read_again(folder, tmp_path):
     (tmp_path / "in/b/text.txt").write_text("TEXT of B")  # of the same length, in the same moment
     os.utime(tmp_path / "in/b/text.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert digests(folder)[0]["b"] != first["b"]
+
+
+@pytest.mark.parametrize("seconds", [[0, -1e9], [-30], [100, 1]])
+def test_a_batch_is_as_young_as_its_newest_file_whose_time_can_be(tmp_path, seconds):
+    for number, age_of_file in enumerate(seconds):
+        write(tmp_path / "in" / "a" / f"{number}.txt", "text", age=age_of_file)
+    (batch,) = InputFolder(str(tmp_path / "in")).list_batches()
+    assert age(batch.files) < 5
+
+
+def test_a_file_of_a_far_future_is_not_young(tmp_path):
+    write(tmp_path / "in" / "a" / "text.txt", "text", age=-1e9)
+    (batch,) = InputFolder(str(tmp_path / "in")).list_batches()
+    assert age(batch.files) > 1e9
 
 
 def test_a_broken_cache_and_one_of_another_folder_are_none(folder, tmp_path):

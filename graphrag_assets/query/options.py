@@ -34,6 +34,7 @@ Fields = ParamSpec("Fields")
 OptionsOf = TypeVar("OptionsOf")
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
+_OTHER_WORDS = dict.fromkeys(("conversation", "messages", "chat_history", "turns"), "history")
 MAXIMUM = 1_000_000_000  # of whole numbers; DuckDB accepts it as a LIMIT
 
 
@@ -124,7 +125,8 @@ def _unknown_option(kind: type[Options], name: str) -> str:
             within = f"{field.name}={type(field.default).__name__}({name}=…)"
             return f"The option {name} is one of {field.name}: {within}."
     names = sorted(field.name for field in fields(kind))
-    if near := difflib.get_close_matches(name, names, 3):
+    near = [word for word in [_OTHER_WORDS.get(name)] if word in names] or difflib.get_close_matches(name, names, 3)
+    if near:
         return f"Unknown option {name}: did you mean {' or '.join(near)}?"
     return f"Unknown option {name}. The options are: {', '.join(names)}."
 
@@ -152,6 +154,16 @@ class Filter(Options):
     metadata: Metadata = None
     as_of: LastDay = None
     since: FirstDay = None
+
+
+def _exactly_a_filter(value: Any) -> Filter | None:
+    """Return a filter; the options of a method are no filter, though their class is a subclass."""
+    if value is None or type(value) is Filter:
+        return value
+    raise ValueError("It must be a Filter, such as Filter(batches=['reports'], since='1866')")
+
+
+OptionalFilter = Annotated[Filter | None, PlainValidator(_exactly_a_filter)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -195,8 +207,8 @@ class QuestionOptions(Filter):
 
     history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
     conversation_history_max_turns: Count = 5
-    filter: InstanceOf[Filter] | None = None
-    rights: InstanceOf[Filter] | None = None
+    filter: OptionalFilter = None
+    rights: OptionalFilter = None
     timeout: Seconds = None
     callbacks: InstanceOf[Callbacks] = Callbacks()
 

@@ -39,7 +39,7 @@ class Scope:
         documents: ids of allowed documents; None: text is not limited.
         types: types of allowed entities; None: all.
         relationship_types: types that a mention of an allowed relationship has; None: all.
-        missing: a line for each missing name of the filter.
+        missing: a line for each missing name of the filter, or one if no document meets all of its conditions.
     """
 
     reader: Reader | None = None
@@ -305,7 +305,7 @@ def _of_types(
         return scope.count(kind)
 
     allowed = names if rights is None else rights if names is None else [name for name in names if name in rights]
-    for name in names or ():
+    for name in dict.fromkeys(names or ()):
         if name not in (allowed or ()) or not count([name]):
             missing.append(_not_there(f"{kind} type", name))
     return None if texts is None and count(allowed) == count(None) else allowed
@@ -330,7 +330,7 @@ def _documents(reader: Reader, filter: Filter, within: set[str] | None) -> tuple
     for what, names, sql, pointer in conditions:
         if names is not None:
             ids = _ids_by_name(reader, sql, pointer, [_plain(name) for name in names], within)
-            missing += [_not_there(what, name) for name in names if _plain(name) not in ids]
+            missing += dict.fromkeys(_not_there(what, name) for name in names if _plain(name) not in ids)
             met = set[str]().union(*ids.values())
             allowed = met if allowed is None else allowed & met
     if filter.since or filter.as_of:
@@ -339,6 +339,8 @@ def _documents(reader: Reader, filter: Filter, within: set[str] | None) -> tuple
             line = "The filter has a date, and no document there has one. Dates are read from front matter, columns, "
             missing.append(f"{line}metadata and names of files; see GRAPHRAG_DATE_COLUMN.")
         allowed = met if allowed is None else allowed & met
+    if allowed is not None and allowed is not within and not allowed and not missing:
+        missing.append("No document meets all conditions of the filter.")
     return allowed, missing
 
 

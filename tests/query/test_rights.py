@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.query import Callbacks, Failure, Filter, GraphRAG
+from graphrag_assets.errors import InvalidOption
+from graphrag_assets.query import Callbacks, DriftOptions, Failure, Filter, GraphRAG
 from graphrag_assets.testing import index_of
 
 
@@ -128,3 +129,24 @@ def test_a_filter_that_allows_everything_changes_nothing(rag: GraphRAG, everythi
         assert {name: frame.to_dicts() for name, frame in found.frames.items()} == {
             name: frame.to_dicts() for name, frame in plain.frames.items()
         }
+
+
+def test_options_of_a_method_are_no_filter_though_they_inherit_one(rag: GraphRAG) -> None:
+    hidden = DriftOptions(filter=Filter(batches=["public"]))
+    for name in ("rights", "filter"):
+        with pytest.raises(InvalidOption, match=r"must be a Filter, such as Filter\("):
+            rag.basic(QUESTION, **{name: hidden})
+        with pytest.raises(InvalidOption, match=f"The option {name} is .*must be a Filter"):
+            rag.basic(QUESTION, **{name: {"batches": ["public"]}})
+    with pytest.raises(InvalidOption, match="did you mean history"):
+        rag.basic(QUESTION, turns=[])  # type: ignore[call-arg]
+
+
+def test_a_filter_whose_conditions_no_document_meets_says_so_whatever_the_rights_hide(rag: GraphRAG) -> None:
+    limits: list[dict[str, Any]] = [{"documents": "Tide notes", "since": "1857"}, {"since": "1999"}]
+    for rights in (None, *RIGHTS[:2]):
+        for given in limits:
+            errors = answered(rag, "basic", rights or Filter(), **given)[2]
+            assert errors == ["No document meets all conditions of the filter."]
+    assert answered(rag, "basic", Filter(batches=[]))[2] == []
+    assert len(answered(rag, "basic", RIGHTS[0], batches=["gone", "gone"], entity_types=["GONE", "GONE"])[2]) == 2

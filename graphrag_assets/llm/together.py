@@ -23,18 +23,27 @@ async def ask_together(
 ) -> tuple[list[Completion | None], Usage]:
     """Return the answer to each request, None for those without one, and the cost.
 
-    The requests that the ledger has no answer to, and that are not given up, are sent as one. `caller_retries`: the
-    caller sends by itself what has no answer, so a single request is left to it, and an unusable answer is none.
+    The requests that the ledger has no answer to, and that are not given up, are sent as one; a single one as it is.
+    `caller_retries`: the caller sends by itself what has no answer, so a single request is left to it, and an unusable
+    answer is none.
 
     Raises:
+        GivenUp: all that lack an answer are given up, and the caller does not retry.
         ModelError: what `chat` raises otherwise.
     """
     answers, usage = [await chat.stored_answer(one) for one in requests], Usage()
-    places = [n for n, one in enumerate(requests) if answers[n] is None and not await chat.given_up(one)]
-    if len(places) > caller_retries:
+    reasons = {n: await chat.given_up(one) for n, one in enumerate(requests) if answers[n] is None}
+    places = [n for n, reason in reasons.items() if reason is None]
+    for reason in reasons.values():
+        if reason and not places and not caller_retries:
+            raise reason
+    fewest = 2 if caller_retries else 1
+    if len(places) >= fewest:
         parts = tuple(requests[n] for n in places)
+        # A single answer is stored whatever it says: without its text's record, it would be asked for in every run.
+        together = replace(joined(places), parts=parts) if len(parts) > 1 else replace(parts[0], split=None)
         try:
-            usage = usage_of(await chat.complete(replace(joined(places), parts=parts)))
+            usage = usage_of(await chat.complete(together))
         except (InvalidAnswer, RequestRejected):
             if not caller_retries:
                 raise

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import random
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,8 +13,11 @@ import pytest
 from graphrag_assets.assets.model_tasks import IndexingTasks
 from graphrag_assets.contracts.answering import Passage
 from graphrag_assets.contracts.records import TextUnit, UnitExtraction
+from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.task import TaskModel
+from graphrag_assets.llm.tasks.verdicts import ratings_of, verdicts_on
 from graphrag_assets.llm.together import packs_of
 from graphrag_assets.settings import Settings
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab
@@ -180,6 +185,36 @@ def test_what_a_shared_answer_lacks_spoils_or_gives_to_another_title_is_asked_ag
     assert len(first) == 5
     assert summarize(lab, descriptions) == first
     assert asked(lab) == []
+
+
+def counts_of(lab: Lab, work: Callable[[TaskModel], Coroutine[Any, Any, object]]) -> list[int]:
+    """The number of requests after each of four runs."""
+    counts = list[int]()
+    for run in "abcd":
+        asyncio.run(work(TaskModel(lab.chat(), Prompts(), run_id=run)))
+        counts.append(len(lab.server.chats))
+    return counts
+
+
+@pytest.mark.parametrize("numbers", [(), (3,), (1, 1)], ids=["none", "an unknown one", "twice"])
+def test_an_answer_without_a_verdict_on_a_single_pair_is_paid_for_once(lab, numbers):
+    lab.server.content = says(NameVerdicts={"verdicts": [{"id": n, "verdict": "same"} for n in numbers]})
+    assert counts_of(lab, lambda model: verdicts_on(model, ["Ada and A. Bell"])) == [1, 1, 1, 1]
+
+
+def test_a_report_that_is_always_left_out_is_asked_for_once_more(lab):
+    lab.server.content = says(CommunityRatings={"ratings": [{"id": n, "rating": 3} for n in (2, 3)]})
+    assert counts_of(lab, lambda model: ratings_of(model, "Who?", ["One.", "Two.", "Three."])) == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("pairs", [["Ada and A. Bell"], ["Ada and A. Bell", "Ben and B. Cole"]])
+def test_pairs_that_are_given_up_say_so_in_every_run(lab, pairs):
+    async def is_refused(model: TaskModel) -> None:
+        with pytest.raises(InvalidAnswer):
+            await verdicts_on(model, pairs)
+
+    lab.server.content = lambda body: "{}"
+    assert counts_of(lab, is_refused) == [2, 4, 4, 4]
 
 
 PASSAGES = [Passage("Sources", n, f"Report {n}", f"The Niagara met ship {n}.") for n in range(3)]

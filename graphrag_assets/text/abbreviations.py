@@ -25,12 +25,14 @@ def initials_fit(short: str, name: str) -> bool:
     letters, words = _letters(short), name.casefold().split()
     if len(letters) < 2 or len(words) < 2:
         return False
-    pattern = ""
+    ends = {0}  # numbers of letters that the words so far can stand for
     for place, word in enumerate(words):
-        initials = [f"[{part[0]}{_DIGITS.get(part, '')}]" for part in _WORD.findall(word)]
-        fitting = initials[0] + "".join(f"{other}?" for other in initials[1:]) if initials else ""
-        pattern += f"(?:{fitting})?" if place and word in SMALL else fitting
-    return re.fullmatch(pattern, letters) is not None
+        without = ends if place and word in SMALL else set()
+        for number, part in enumerate(_WORD.findall(word)):
+            taken = {end + 1 for end in ends if letters[end : end + 1] in (part[0], _DIGITS.get(part))}
+            ends = ends | taken if number else taken
+        ends = ends | without
+    return len(letters) in ends
 
 
 def count_initials(name: str) -> range:

@@ -139,8 +139,8 @@ def fitted_contexts(
     """Return the contexts of the communities that have `rows`, shortened to `max_tokens` each.
 
     If a community's rows and reports exceed it, each kind gets the rows that fit its share; a row that does not fit is
-    skipped, and a kind whose rows are all too long has its first one cut. The rest of the limit goes to the other rows
-    in their order, claims last.
+    skipped, and a kind whose rows are all too long has its first one cut. The rest of the limit goes to the rows that
+    were cut, then to the other rows in their order, claims last.
 
     Args:
         rows: as of `local_rows` or `source_rows`.
@@ -230,17 +230,24 @@ def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
     kinds, lines, costs = rows["section"].to_list(), rows["line"].to_list(), rows["tokens"].to_list()
     shares = {kind: share for kind, share in _SHARES.items() if kind in kinds}
     selected: dict[int, int] = {}  # place: tokens
+    cut: dict[int, str] = {}
     for kind, share in shares.items():
         room = int(share / sum(shares.values()) * budget)
         places = [place for place, of_row in enumerate(kinds) if of_row == kind]
         within = _fitting(places, costs, room)
         if not within and (line := _cut_line(lines[places[0]], room - 1, encoding)):
-            lines[places[0]] = line
+            cut[places[0]] = line
             within = {places[0]: count_tokens([line], encoding)[0] + 1}
         selected |= within
+    for place, line in cut.items():
+        if sum(selected.values()) - selected[place] + costs[place] <= budget:
+            selected[place] = costs[place]
+        else:
+            lines[place], costs[place] = line, selected[place]
     rest = sorted((place for place in range(len(kinds)) if place not in selected), key=lambda p: kinds[p] == "Claims")
     selected |= _fitting(rest, costs, budget - sum(selected.values()))
-    return rows.with_columns(line=pl.Series(lines, dtype=pl.String))[sorted(selected)]
+    shortened = {"line": pl.Series(lines, dtype=pl.String), "tokens": pl.Series(costs, dtype=pl.Int64)}
+    return rows.with_columns(**shortened)[sorted(selected)]
 
 
 def _fitting(places: list[int], costs: list[int], room: int) -> dict[int, int]:

@@ -158,6 +158,17 @@ def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence():
     assert 200 < count_tokens([context])[0] <= 300
 
 
+@pytest.mark.parametrize(("n_words", "is_whole"), [(660, True), (840, False)])
+def test_a_row_longer_than_its_share_is_whole_where_the_rows_of_other_kinds_leave_room(n_words, is_whole):
+    alone = ENTITIES.filter(pl.col("id") == "d").with_columns(description=pl.lit("word " * n_words))
+    claims = pl.concat([CLAIMS, CLAIMS]).with_columns(description=pl.lit(LONG * 4))
+    lines = evidence(alone, relationships().clear(), claims)
+    rows = level_contexts(lines, 1096, members=WHOLE.filter(pl.col("entity_id") == "d")).rows
+    assert rows["section"].to_list() == ["Entities", "Claims"]
+    assert (rows["line"][0].count("word") == n_words) is is_whole
+    assert rows["tokens"].to_list() == [n + 1 for n in count_tokens(rows["line"])]
+
+
 @pytest.mark.parametrize("limit", [200, 300, 400, 600, 1000])
 def test_no_context_is_longer_than_the_limit(limit):
     reports = pl.DataFrame(

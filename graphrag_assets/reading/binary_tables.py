@@ -26,6 +26,7 @@ from graphrag_assets.reading.source_records import (
 from graphrag_assets.reading.tables import Table, distinct, table_records
 
 _NO_VALUE = re.compile(rb"<f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</(?:\w+:)?c>")
+_TEMPORARY = re.compile(r"(?<=['\"])[^'\"]*\.parquet(?=['\"])")  # its path, which is another one each time
 _ROWS_AT_ONCE = 1000
 
 # --- workbooks ------------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def read_parquet(data: bytes, options: LoadOptions) -> Iterator[Record | Problem
     except duckdb.OutOfMemoryException as error:
         raise MemoryError from error
     except (duckdb.Error, UnreadableError, OSError) as error:
-        reason = shortened(str(error).split("\n", 1)[0])
+        reason = shortened(_TEMPORARY.sub("the file", str(error).split("\n", 1)[0]))
         yield Problem(f"not a readable Parquet file: {reason}", "Export the file again, or split it.")
         return
     yield from table_records(table, options)

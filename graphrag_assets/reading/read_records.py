@@ -9,7 +9,16 @@ from typing import Any
 from graphrag_assets.reading.chats import whatsapp_record
 from graphrag_assets.reading.decoding import UnreadableError, decode
 from graphrag_assets.reading.formats import DECODED, PLAIN_TEXT, TEXT_TABLES, format_of, refused_kind
-from graphrag_assets.reading.source_records import PASSWORD, LoadOptions, Place, Problem, Record, clean, too_long
+from graphrag_assets.reading.source_records import (
+    PASSWORD,
+    LoadOptions,
+    Place,
+    Problem,
+    Record,
+    clean,
+    filled,
+    too_long,
+)
 from graphrag_assets.reading.tables import read_delimited, read_json
 from graphrag_assets.reading.text_files import first_heading, subtitle_record, text_record
 
@@ -125,7 +134,7 @@ def _without_base64(record: Record) -> Record:
 
     metadata = shorten(record.metadata)
     if n:
-        metadata["left_out"] = {**metadata.get("left_out", {}), "base64": n}
+        metadata = filled({**metadata, "left_out": {**metadata.get("left_out", {}), "base64": n}})
     return replace(record, text=text, places=places, metadata=metadata)
 
 

@@ -305,7 +305,7 @@ KINDS = [
          "<p class='tab'>The fee is ninety crowns.</p></body></html>", "Fees\n\nThe fee is ninety crowns."),
     Kind("nested.html", "<html><head><title>T</title><style>.old{display:none}</style></head><body><p>The fee is ninety crowns.</p>"
          "<div class='old'><p class='old'>It was eighty.</p></div></body></html>", "The fee is ninety crowns."),
-    Kind("a.json", json.dumps([{"text": "A ticket.", "attachment": f"logo.png\n{CODE * 3}"}]), "A ticket.",
+    Kind("a.json", json.dumps([{"text": "A ticket.", "attachment": f"logo.png\n{CODE * 3}", "a": None, "b": ""}]), "A ticket.",
          {"raw_data": {"attachment": "logo.png\n[data, 1 kB]", "left_out": {"base64": 1}}}),
     Kind("arabic.html", ("<html><head><meta http-equiv=Content-Type content='text/html; charset=iso-8859-6'></head><body>"
          "وأعرب الاتحاد</body></html>").encode("iso8859-6"), "وأعرب الاتحاد", {"encoding": "iso8859-6"}),
@@ -355,6 +355,7 @@ PROBLEMS = {
         workbook(sheet_row(1, "Name", "Sum") + '<row r="2"><c r="A2" t="inlineStr"><is><t>Ida</t></is></c><c r="B2"><f>A1*2</f></c></row>'),
         "1 formulas of the workbook have no saved values: their cells are empty", 1,
     ),
+    "broken.parquet": (b"PAR1", "not a readable Parquet file: Invalid Input Error: File 'the file' too small to be a Parquet file", 0),
     "locked.docx": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), "the file is protected by a password", 0),
 }  # fmt: skip
 

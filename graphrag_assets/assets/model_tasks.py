@@ -267,9 +267,18 @@ class IndexingTasks:
         return summarized.sort("key")
 
     def _summaries(self, things: Iterable[Described]) -> dict[str, str | Exception]:
-        """Return the summary, or the error, of each thing by its key; several are asked for in a request."""
+        """Return the summary, or the error, of each thing by its key; several are asked for in a request.
+
+        Only things that the ledger has no answer for share requests: so few changes among many need few of them.
+        """
         model, options, things = self.model, self.summaries, sorted(things)
-        requests = {one.key: (one, request) for one in things if (request := whole_request(model, one, options))}
+        whole = {one.key: request for one in things if (request := whole_request(model, one, options))}
+
+        async def is_due(key: str) -> bool:
+            return not await model.chat.stored_answer(whole[key]) and not await model.chat.given_up(whole[key])
+
+        looked_up = dict(run_concurrently(is_due, whole, "description summaries in the ledger"))
+        requests = {one.key: (one, whole[one.key]) for one in things if looked_up.get(one.key) is True}
         packs = {key: pack for pack in things_together(model, requests, options) for key in pack.items}
 
         async def ask(together: list[str]) -> list[Completion | None]:

@@ -163,6 +163,9 @@ def test_thirty_summaries_share_requests_an_edit_asks_for_one_and_a_rerun_for_no
     assert {key for key in first if first[key] != second[key]} <= {"K07"}
     assert summarize(lab, descriptions.filter(pl.col("key") > "K11")) == {k: v for k, v in first.items() if k > "K11"}
     assert asked(lab) == []  # whatever would be packed with what
+    changed = pl.when(pl.col("key").is_in(["K03", "K13", "K23"])).then(pl.col("description") + " Later it was sold.")
+    summarize(lab, descriptions.with_columns(changed.otherwise("description").alias("description")))
+    assert asked(lab) == ["Summaries"]  # though they would not share a request if all were new
 
 
 def test_what_a_shared_answer_lacks_spoils_or_gives_to_another_title_is_asked_again_alone(lab):

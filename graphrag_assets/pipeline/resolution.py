@@ -30,6 +30,7 @@ _LEGAL_FORM = re.compile(
 _GUESSES = ("qualifier", "acronym_prefix", "given_names")
 """Rules that do not relate two names which a model has told apart."""
 Pairs = list[tuple[str, str]]
+Given = tuple[str, ...]
 
 
 def propose_aliases(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
@@ -256,45 +257,74 @@ def _acronym_prefixes(keys: _Keys) -> Pairs:
 def _given_names(keys: _Keys) -> Pairs:
     """People of one surname whose given names fit are one: "cyrus w. field" and "c. field" are "cyrus field".
 
-    Not where a name fits two that do not fit each other: "g. bush" may be George or Gloria.
+    Not where a name fits two that do not fit each other: "g. bush" may be George or Gloria. Nor do initials alone fit
+    each other: "j. smith" may not be "j. w. smith".
     """
-    people: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    people: dict[str, list[Given]] = defaultdict(list)
     for key in sorted(keys.counts):
         *given, last = key.split()
-        named = given and last not in NEVER_SURNAMES and given[0] not in TITLED and given[0] not in FORMAL
-        if named and "of" not in given and keys.type(key) == "PERSON":
+        named = given and last not in NEVER_SURNAMES and given[0] not in TITLED and "of" not in given
+        is_formal = named and given[0] in FORMAL and not all(map(_is_initial, given))  # "m. weber" may be Marie
+        if named and not is_formal and keys.type(key) == "PERSON":
             people[last].append(tuple(given))
     pairs: Pairs = []
     for last, names in people.items():
-        fitting = {one: [other for other in names if _fit(one, other)] for one in names}
-        clear = {one for one, group in fitting.items() if all(_fit(a, b) for a, b in combinations(group, 2))}
+        fitting = _fitting(names)
+        clear = {
+            one for one, group in fitting.items() if all(_fit(a, b, of_middle=True) for a, b in combinations(group, 2))
+        }
         for one in clear:
-            group = [other for other in fitting[one] if other in clear]
-            spelled_out = [other for other in group if not _is_initial(other[0])] or group
-            best = keys.preferred(" ".join((*other, last)) for other in spelled_out)
-            pairs.append((" ".join((*one, last)), best))
+            full = [other for other in fitting[one] if other in clear and not _is_initial(other[0])]
+            if full:
+                best = keys.preferred(" ".join((*other, last)) for other in full)
+                pairs.append((" ".join((*one, last)), best))
     return pairs
 
 
-def _fit(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether given names can be one person's: first names agree, or the shorter ones begin with a middle name."""
-    shorter, longer = sorted((one, other), key=len)
-    if _abbreviates(shorter[0], longer[0]):
-        return _agree(shorter[1:], longer[1:])
-    return (
-        shorter[0] in longer
-        and not _is_initial(shorter[0])
-        and _agree(shorter[1:], longer[longer.index(shorter[0]) + 1 :])
+def _fitting(names: Sequence[Given]) -> dict[Given, list[Given]]:
+    """Return for each name those that fit it; only names with a first letter or a word in common are compared."""
+    led: dict[str, set[Given]] = defaultdict(set)  # by the first letter, and by the first word
+    initialed: dict[str, set[Given]] = defaultdict(set)  # of those, the ones with an initial, by its letter
+    having: dict[str, set[Given]] = defaultdict(set)  # by each word
+    for name in names:
+        led[name[0][0]].add(name)
+        led[name[0]].add(name)
+        if _is_initial(name[0]):
+            initialed[name[0][0]].add(name)
+        for word in name:
+            having[word].add(name)
+    fitting = {}
+    for one in names:
+        near = led[one[0][0]] if _is_initial(one[0]) else initialed[one[0][0]] | having[one[0]]
+        near = near.union(*(led[word] for word in one[1:] if not _is_initial(word)))
+        fitting[one] = [other for other in near if _fit(one, other)]
+    return fitting
+
+
+def _fit(one: Given, other: Given, of_middle: bool = False) -> bool:
+    """Whether given names can be one person's: first names agree, or the shorter ones begin with a middle name.
+
+    `of_middle`: an initial may be that of a middle name.
+    """
+    if _abbreviates(one[0], other[0]):
+        return _agree(one[1:], other[1:])
+    return any(
+        (part == shorter[0] and not _is_initial(part)) or (of_middle and _abbreviates(shorter[0], part))
+        for shorter, longer in ((one, other), (other, one))
+        if len(shorter) <= len(longer)
+        for place, part in enumerate(longer)
+        if _agree(shorter[1:], longer[place + 1 :])
     )
 
 
-def _agree(one: Sequence[str], other: Sequence[str]) -> bool:
+def _agree(one: Given, other: Given) -> bool:
     """Whether two runs of middle names can be one person's: one is empty, or each pair agrees."""
     return not one or not other or (len(one) == len(other) and all(map(_abbreviates, one, other)))
 
 
 def _is_initial(word: str) -> bool:
-    return len(word.rstrip(".")) == 1
+    """Whether a word is one letter of a script with capitals: "李" is a name."""
+    return len(word.rstrip(".")) == 1 and word.lower() != word.upper()
 
 
 def _abbreviates(one: str, other: str) -> bool:

@@ -177,15 +177,20 @@ def _wiki_text(text: str) -> str:
 
 
 def _fields(element: etree._Element) -> Iterator[str]:
-    """Yield the records below an element: a line with name and value for each of its parts."""
+    """Yield the records below an element: a line with name and value for each part; titles are headings."""
     name, children = local_name(element), list(element)
     mixed = (element.text or "").strip() or any((child.tail or "").strip() for child in children)
     if mixed or not children:
         words = _words(element)
         if not words and element.attrib and not children:
             words = ", ".join(f"{etree.QName(key).localname}: {value}" for key, value in element.attrib.items())
-        is_prose = (mixed and children) or words.count(" ") > 8
-        yield (f"\n\n{words}\n\n" if is_prose else f"\n{name}: {words}") if words else ""
+        if words and _KIND_BY_NAME.get(name) == "title":
+            yield f"\n\n# {words}\n\n"
+        elif words:
+            is_prose = (mixed and children) or words.count(" ") > 8
+            yield f"\n\n{words}\n\n" if is_prose else f"\n{name}: {words}"
+    elif all(_KIND_BY_NAME.get(local_name(child)) == "cell" for child in children):
+        yield f"\n| {' | '.join(map(_words, children))} |"
     else:
         yield "\n\n"
         for child in children:

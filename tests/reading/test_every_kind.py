@@ -180,6 +180,8 @@ KINDS = [
     Kind("sphinx.rst", RST, RST_TEXT, {"title": "The pump"}),
     Kind("records.xml", "<?xml version='1.0' encoding='ISO-8859-1'?><list><city><name>Köln</name><n>3</n></city></list>".encode("latin-1"),
          "name: Köln\nn: 3"),
+    Kind("catalog.xml", "<catalog><book><title>Book 0</title><section><title>Inner</title><table><tr><td>c1</td><td>c2</td></tr></table>"
+         "</section><row><id>7</id></row></book></catalog>", "# Book 0\n\n# Inner\n\n| c1 | c2 |\n\nid: 7", {"title": "Book 0"}),
     Kind("articles.json", json.dumps([{"title": "A", "author": "Ada", "text": "The cable broke."},
          {"title": "B", "author": "Ben", "text": "It held."}]), "The cable broke.\nIt held.", {"title": "A"}),
     Kind("cur/1709626320.M1P1.host:2,S", f"{PLAIN}It runs.\n", "It runs.", {"title": "The pump ☸", "document_date": "2024-03-05", "format": "eml",

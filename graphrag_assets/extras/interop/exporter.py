@@ -86,8 +86,10 @@ def _graphml(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, i
     graph = igraph.Graph(nodes.height, [(place[s], place[t]) for s, t in edges.select("source", "target").iter_rows()])
     for rows, attributes in ((nodes, graph.vs), (edges.drop("source", "target"), graph.es)):
         for name in rows.columns:
-            texts = rows[name].str.replace_all(_ILLEGAL, "") if rows[name].dtype == pl.String else rows[name]
-            attributes[name] = texts.to_list()
+            values = rows[name]
+            if values.dtype == pl.String:
+                values = values.str.replace_all(_ILLEGAL, "").fill_null("")  # igraph writes None as a text
+            attributes[name] = values.to_list()
     graph.write_graphml(str(target))
     return {"entities": nodes.height, "relationships": edges.height}
 

@@ -101,12 +101,12 @@ def _measured(
 def _counted_statements() -> list[str]:
     """A list to which every reader adds the statements that it runs."""
     statements = list[str]()
-    for name in ("rows", "numbers", "frame"):
+    for name in ("rows", "numbers", "query"):
         plain = getattr(Reader, name)
 
-        def counting(self: Reader, query: str, *parameters: Any, plain: Any = plain) -> Any:
+        def counting(self: Reader, query: str, *values: Any, plain: Any = plain) -> Any:
             statements.append(query)
-            return plain(self, query, *parameters)
+            return plain(self, query, *values)
 
         setattr(Reader, name, counting)
     return statements

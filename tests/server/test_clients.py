@@ -96,7 +96,8 @@ def test_lookups_show_nothing_of_the_other_client(tenants):
     with tenants.http(RED) as http:
         assert http.get(f"/source/{unit}").status_code == 404
         assert http.get("/explorer").status_code == 403
-        assert http.get("/v1/models").json()["graphrag"] == {"client": "red", "publication": 1, "map": None}
+        about = {"client": "red", "url": tenants.url, "publication": 1, "map": None}
+        assert http.get("/v1/models").json()["graphrag"] == about
     with tenants.http(ALL) as http:
         assert "Heron" in http.get(f"/source/{unit}").text
         assert "Explorer" in http.get("/explorer").text

@@ -82,6 +82,11 @@ def test_chores_of_a_chat_program_are_done_without_a_search_and_questions_are_se
     assert text == CHORES[prompt] if prompt in CHORES else "**Sources**" in text
 
 
+def test_a_question_of_the_page_is_no_chore_whatever_its_form(served: Served) -> None:
+    question = "Task:\nFind who sold the gauge to Nils Holm.\nOutput: a name"
+    assert "Astrid Larsen" in served.answer(TOKEN, question, is_question=True)["text"]
+
+
 def test_errors_have_the_form_of_openai(served: Served) -> None:
     body = {"model": "graphrag-local", "messages": [{"role": "user", "content": "Who?"}]}
     with served.http(TOKEN) as http, served.http() as stranger:

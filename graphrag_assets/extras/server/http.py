@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import traceback
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
@@ -78,10 +78,25 @@ def raw_path(request: Request) -> str:
     return bytes(request.scope["raw_path"]).decode("latin-1")
 
 
-def event_stream(events: AsyncIterator[dict[str, Any]]) -> Response:
-    """Server-sent events; the iterator is closed when the client leaves, and some seconds after the server's end."""
+def event_stream(events: AsyncIterator[dict[str, Any]], end: Callable[[], Awaitable[None]]) -> Response:
+    """Server-sent events; the iterator is closed when the client leaves.
+
+    `end` is called some seconds after the server is told to end: it ends the searches, so that `events` can say so.
+    """
     ending = anyio.Event()
-    return EventSourceResponse(events, ping=PING_SECONDS, shutdown_event=ending, shutdown_grace_period=GRACE_SECONDS)
+
+    async def end_later() -> None:
+        await ending.wait()
+        await anyio.sleep(GRACE_SECONDS)
+        await end()
+
+    return EventSourceResponse(
+        events,
+        ping=PING_SECONDS,
+        data_sender_callable=end_later,
+        shutdown_event=ending,
+        shutdown_grace_period=2 * GRACE_SECONDS,
+    )
 
 
 async def until_disconnect(request: Request, work: Awaitable[Result]) -> Result:

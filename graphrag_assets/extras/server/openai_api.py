@@ -60,10 +60,14 @@ class ChatMessage(BaseModel):
 
 
 class SearchMetadata(BaseModel):
-    """What limits and tunes the search: objects or, because clients send texts, JSON objects as text."""
+    """What limits and tunes the search: objects or, because clients send texts, JSON objects as text.
+
+    `is_question`: the message is searched for, even if it has the form of a chat program's chore.
+    """
 
     filter: Json[dict[str, Any]] | dict[str, Any] = Field(default_factory=dict)
     options: Json[dict[str, Any]] | dict[str, Any] = Field(default_factory=dict)
+    is_question: bool = False
 
 
 class ChatRequest(BaseModel):
@@ -132,11 +136,12 @@ class OpenAI:
         ]
 
     async def models(self, request: Request) -> Response:
-        """Return the models; and of the index, the publication and the address of its map if the client may see it."""
+        """Return the models, the address of the server, the publication, and its map's if the client may see it."""
         client = client_of(request)
         publication = await self.searches.look_up(client, lambda reader, _: reader.publication)
         map_url = self.searches.access.url(client, "/explorer", {}, days=1) if client.filter is None else None
-        about = {"client": client.name, "publication": publication, "map": map_url}
+        address = self.searches.access.public_url
+        about = {"client": client.name, "url": address, "publication": publication, "map": map_url}
         return PlainJSON({"object": "list", "data": [_model(name) for name in _MODELS], "graphrag": about})
 
     async def model(self, request: Request) -> Response:
@@ -153,15 +158,17 @@ class OpenAI:
             raise InvalidOption(in_words(error)) from None
         chat.check()
         reply = _Reply(chat.model)
-        if _CHORE.search(chat.messages[-1].text):
+        is_question = chat.metadata is not None and chat.metadata.is_question
+        if not is_question and _CHORE.search(chat.messages[-1].text):
             text = _chore_answer(chat.messages[-1].text)
             if chat.stream:
-                return event_stream(_chore_stream(reply, text))
+                return event_stream(_chore_stream(reply, text), self.searches.rag.aclose)
             return PlainJSON(reply.whole(text, [], Usage()))
         stream, footnotes = self.searches.ask(client, **chat.question())
         if chat.stream:
             has_usage = bool((chat.stream_options or {}).get("include_usage"))
-            return event_stream(self._stream(stream, footnotes, reply, has_usage))
+            events = self._stream(stream, footnotes, reply, has_usage)
+            return event_stream(events, self.searches.rag.aclose)
         answer = await until_disconnect(request, footnotes.whole(stream))
         plain = footnotes.plain(answer)
         content, annotations = plain["text"] + footnotes.as_markdown(), _annotations(footnotes, plain["text"])

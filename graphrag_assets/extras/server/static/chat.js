@@ -2,7 +2,7 @@
 // The conversation is kept in this browser only. Texts of documents and models become text nodes, never markup.
 
 const $ = (id) => document.getElementById(id);
-const state = { turns: [], running: null, client: "", map: "", token: sessionStorage.getItem("graphrag-token") || "" };
+const state = { turns: [], running: null, client: "", url: "", map: "", token: sessionStorage.getItem("graphrag-token") || "" };
 const store = () => `graphrag-conversation of ${state.client}`;
 
 function make(name, properties = {}, ...children) {
@@ -56,7 +56,7 @@ function leave() {
 async function enter() {
   try {
     const found = (await (await request("/v1/models")).json()).graphrag;
-    Object.assign(state, { client: found.client, map: found.map });
+    Object.assign(state, { client: found.client, url: found.url, map: found.map });
     $("state").textContent = `Publication ${found.publication}`;
     $("map").hidden = !found.map;
     $("map").href = found.map || "";
@@ -150,9 +150,11 @@ function showPassage(citation, item) {
   const place = make("div", { id: "passage", "aria-live": "polite" });
   item.append(place);
   if (!citation.url) return place.replaceChildren("This row has no passage.");
-  const at = new URL(citation.url);
+  // Conversations of earlier versions have other addresses.
+  if (!citation.url.startsWith(`${state.url}/source/`)) return place.replaceChildren("Ask again to read the passage.");
+  const path = citation.url.slice(state.url.length);
   place.replaceChildren(
-    make("iframe", { src: `${at.pathname}${at.search}#marked`, title: `Passage ${citation.footnote}`, sandbox: "" }),
+    make("iframe", { src: `${path}#marked`, title: `Passage ${citation.footnote}`, sandbox: "" }),
     make("p", {}, make("a", { href: citation.url, target: "_blank", rel: "noopener" }, "Open the passage in a tab")));
 }
 
@@ -199,7 +201,7 @@ async function ask(question) {
   const body = {
     model: `graphrag-${$("method").value}`,
     messages: [...history, { role: "user", content: question }],
-    metadata: { filter: filter() },
+    metadata: { filter: filter(), is_question: true },
     stream: true,
   };
   try {

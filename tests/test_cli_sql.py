@@ -35,6 +35,10 @@ def test_invalid_query_exits_with_status_1_and_the_reason(index, query):
     assert (result.stdout, result.stderr.startswith("Error: Cannot")) == ("", True)
 
 
+def test_a_query_may_begin_with_a_comment(index):
+    assert run(index, "-- how many\nSELECT 1 AS a").stdout == "a\n1\n"
+
+
 VALUES = (
     "true", "1::TINYINT", "1::SMALLINT", "1::INTEGER", "1::BIGINT", "1::HUGEINT", "1::UTINYINT", "1::USMALLINT",
     "1::UINTEGER", "1::UBIGINT", "1::UHUGEINT", "123456789012345678901234567890::BIGNUM", "1.5::FLOAT", "'nan'::DOUBLE",

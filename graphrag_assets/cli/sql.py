@@ -26,7 +26,14 @@ _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _NUMERIC = frozenset({*_FRACTIONS, *_INTEGERS, *(f"u{kind}" for kind in _INTEGERS), "decimal", "bignum"})
 
 
-@click.command()
+class _Queries(click.Command):
+    """Takes a query that begins with a comment, and so with two hyphens, for a query."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f" {arg}" if arg.startswith("--") and "\n" in arg else arg for arg in args])
+
+
+@click.command(cls=_Queries)
 @click.argument("query", required=False)
 @INDEX
 @click.option(

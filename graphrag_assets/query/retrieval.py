@@ -177,9 +177,10 @@ def rarity_of(reader: Reader, terms: Collection[str]) -> dict[str, float]:
 
 
 def _vector(reader: Reader, question: Question) -> np.ndarray | None:
-    """Return the embedding of the question, which must have the length of those of the index; None without one."""
-    if reader.embedding is None or question.vector is None:
+    """Return the embedding of the question, which must have the length of those of the index; None if it has none."""
+    if reader.embedding is None:
         return None
+    assert question.vector is not None, "the question was not embedded"
     model, dimensions = reader.embedding
     if len(question.vector) != dimensions:
         raise QueryError(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.extras.server.lookups import NotFoundError, entity_number
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.options import Filter
@@ -109,6 +110,13 @@ def test_a_model_that_gives_vectors_of_another_length_is_refused(vector_reader: 
     question.vector = np.ones(3, np.float32)
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
         ranked_by(vector_scores, vector_reader, "entity", question, 3)
+
+
+def test_a_question_without_its_vector_is_an_error_and_not_a_search_by_words(vector_reader: Reader) -> None:
+    with pytest.raises(AssertionError, match="not embedded"):
+        ranked_by(vector_scores, vector_reader, "entity", Question("the oil of the lamps"), 3)
+    with pytest.raises(NotFoundError, match=r"The nearest are: .*Niagara"):  # names are looked up by words
+        entity_number(vector_reader, EVERYTHING, "an American frigate")
 
 
 def test_fusion_adds_reciprocal_ranks() -> None:

@@ -9,7 +9,7 @@ from graphrag_assets.query import fetch
 from graphrag_assets.query.citations import place_of
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question import Question
-from graphrag_assets.query.retrieval import search_texts
+from graphrag_assets.query.retrieval import word_scores
 from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 
@@ -34,7 +34,7 @@ def entity_number(reader: Reader, scope: Scope, name: str) -> int:
     question = Question(name)
     if numbers := named_entities(reader, question, scope):
         return numbers[0]
-    similar = search_texts(reader, "entity", question, _CANDIDATES, scope)
+    similar = list(word_scores(reader, "entity", question, _CANDIDATES, scope))
     near = [row["title"] for row in _entities(reader, scope, similar)]
     raise NotFoundError(f"There is no entity {name!r}. The nearest are: {', '.join(near) or 'none'}.")
 

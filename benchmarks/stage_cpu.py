@@ -22,7 +22,7 @@ def main() -> None:
     corpus.index_batch = measured(corpus.index_batch, lambda *_: "index_batch")
     Stage.update = measured(Stage.update, lambda stage, *_: stage.name)  # type: ignore[method-assign]
     command(["index"], standalone_mode=False)
-    del costs["batch_state"]  # which calls index_batch
+    costs.pop("batch_state", None)  # it calls index_batch
     Path(sys.argv[1]).write_text(json.dumps(costs), encoding="utf-8")
 
 

@@ -308,10 +308,9 @@ def _fit(one: Given, other: Given, of_middle: bool = False) -> bool:
     """
     if _abbreviates(one[0], other[0]):
         return _agree(one[1:], other[1:])
-    return any(
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) < len(longer) and any(
         (part == shorter[0] and not _is_initial(part)) or (of_middle and _abbreviates(shorter[0], part))
-        for shorter, longer in ((one, other), (other, one))
-        if len(shorter) <= len(longer)
         for place, part in enumerate(longer)
         if _agree(shorter[1:], longer[place + 1 :])
     )

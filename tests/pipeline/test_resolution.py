@@ -118,6 +118,7 @@ def test_variants_of_one_name_everywhere(rows: list[Row], expected: set[tuple[No
         (["marie weber", "anne marie weber", "m. weber"], {"anne marie weber", "m. weber"}),
         (["marie weber", "anne marie l. weber", "m. k. weber"], set()),
         (["marie moreau", "m. jean moreau"], set()),
+        (["george wilson", "george william wilson", "william henry wilson"], {"george william wilson"}),
     ],
 )
 def test_given_names_that_fit_are_those_of_the_most_frequent_name(names: list[str], expected: set[str]) -> None:

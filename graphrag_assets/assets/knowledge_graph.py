@@ -44,8 +44,9 @@ _BY_MODEL = f"NOT starts_with(m.extractor, '{EXTRACTOR}') AND m.extractor <> '{s
 _OWN_NAMES = f"""
 SELECT m.document_id, m.title, title_key, type,
        CASE WHEN {_BY_MODEL} AND m.n_sentences > 0 THEN text_unit_id END AS text_unit_id,
-       coalesce(contains(d.raw_data->>'from', '@') AND NOT contains(lower(t.text), lower(m.title)), false) AS in_header
-FROM entity_mentions m JOIN documents d ON d.id = m.document_id JOIN text_units t ON t.id = m.text_unit_id
+       coalesce(is_mail AND NOT contains(lower(t.text), lower(m.title)), false) AS in_header
+FROM entity_mentions m JOIN text_units t ON t.id = m.text_unit_id
+JOIN (SELECT id, contains(raw_data->>'from', '@') AS is_mail FROM documents) d ON d.id = m.document_id
 WHERE {_OWN}
 """
 _OWN_RELATIONSHIPS = f"""

@@ -116,8 +116,8 @@ def recluster(
             seen = _edge_frame(ids, edges, change.settled)
             return Reclustered(members_frame(ids, levels, parents), seen, reached, fresh_modularity, False)
     everything = np.ones(len(edges), np.bool_)
-    anew = _Change(weights, everything, everything, edges[:0])
-    levels, parents = _divided(ids, fresh_labels, [np.full(len(ids), -1)], edges, anew, options, False)
+    whole = _Change(weights, everything, everything, edges[:0])
+    levels, parents = _divided(ids, fresh_labels, [np.full(len(ids), -1)], edges, whole, options, False)
     seen = _edge_frame(ids, edges, weights)
     return Reclustered(members_frame(ids, levels, parents), seen, fresh_modularity, fresh_modularity, True)
 

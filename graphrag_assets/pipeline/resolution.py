@@ -30,7 +30,7 @@ _LEGAL_FORM = re.compile(
 _GUESSES = ("qualifier", "acronym_prefix", "given_names")
 """Rules that do not relate two names which a model has told apart."""
 Pairs = list[tuple[str, str]]
-Given = tuple[str, ...]
+GivenNames = tuple[str, ...]
 
 
 def propose_aliases(entity_mentions: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
@@ -260,13 +260,14 @@ def _given_names(keys: _Keys) -> Pairs:
     Not where a name fits two that do not fit each other: "g. bush" may be George or Gloria. Nor do initials alone fit
     each other: "j. smith" may not be "j. w. smith".
     """
-    people: dict[str, list[Given]] = defaultdict(list)
+    people: dict[str, list[GivenNames]] = defaultdict(list)
     for key in sorted(keys.counts):
-        *given, last = key.split()
-        named = given and last not in NEVER_SURNAMES and given[0] not in TITLED and "of" not in given
-        is_formal = named and given[0] in FORMAL and not all(map(_is_initial, given))  # "m. weber" may be Marie
+        *given_names, last = key.split()
+        named = given_names and last not in NEVER_SURNAMES and given_names[0] not in TITLED and "of" not in given_names
+        # "m. weber" may be Marie
+        is_formal = named and given_names[0] in FORMAL and not all(map(_is_initial, given_names))
         if named and not is_formal and keys.type(key) == "PERSON":
-            people[last].append(tuple(given))
+            people[last].append(tuple(given_names))
     pairs: Pairs = []
     for last, names in people.items():
         fitting = _fitting(names)
@@ -281,11 +282,11 @@ def _given_names(keys: _Keys) -> Pairs:
     return pairs
 
 
-def _fitting(names: Sequence[Given]) -> dict[Given, list[Given]]:
+def _fitting(names: Sequence[GivenNames]) -> dict[GivenNames, list[GivenNames]]:
     """Return for each name those that fit it; only names with a first letter or a word in common are compared."""
-    led: dict[str, set[Given]] = defaultdict(set)  # by the first letter, and by the first word
-    initialed: dict[str, set[Given]] = defaultdict(set)  # of those, the ones with an initial, by its letter
-    having: dict[str, set[Given]] = defaultdict(set)  # by each word
+    led: dict[str, set[GivenNames]] = defaultdict(set)  # by the first letter, and by the first word
+    initialed: dict[str, set[GivenNames]] = defaultdict(set)  # of those, the ones with an initial, by its letter
+    having: dict[str, set[GivenNames]] = defaultdict(set)  # by each word
     for name in names:
         led[name[0][0]].add(name)
         led[name[0]].add(name)
@@ -301,7 +302,7 @@ def _fitting(names: Sequence[Given]) -> dict[Given, list[Given]]:
     return fitting
 
 
-def _fit(one: Given, other: Given, of_middle: bool = False) -> bool:
+def _fit(one: GivenNames, other: GivenNames, of_middle: bool = False) -> bool:
     """Whether given names can be one person's: first names agree, or the shorter ones begin with a middle name.
 
     `of_middle`: an initial may be that of a middle name.
@@ -316,7 +317,7 @@ def _fit(one: Given, other: Given, of_middle: bool = False) -> bool:
     )
 
 
-def _agree(one: Given, other: Given) -> bool:
+def _agree(one: GivenNames, other: GivenNames) -> bool:
     """Whether two runs of middle names can be one person's: one is empty, or each pair agrees."""
     return not one or not other or (len(one) == len(other) and all(map(_abbreviates, one, other)))
 

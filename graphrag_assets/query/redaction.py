@@ -65,16 +65,22 @@ titles AS (
 """
 
 
+def _rebuilt(allows: Allows, kind: str, table: str, mentions: str) -> str:
+    """Return SQL of the rows of a table whose texts are rebuilt from the mentions in the scope."""
+    number = "human_readable_id"
+    return _REBUILT.format(
+        table=table,
+        shown=allows(kind, number),
+        whole=allows(f"{kind}_text", number),
+        mentions=mentions,
+        allowed=allows("text_unit", "text_unit"),
+    )
+
+
 def entities_in(allows: Allows, edges: str) -> str:
     """Return SQL of the entities: degree and frequency; title, type and description where they are not as published."""
     number = "human_readable_id"
-    rebuilt = _REBUILT.format(
-        table="entities",
-        shown=allows("entity", number),
-        whole=allows("entity_text", number),
-        mentions=_ENTITY_MENTIONS,
-        allowed=allows("text_unit", "text_unit"),
-    )
+    rebuilt = _rebuilt(allows, "entity", "entities", _ENTITY_MENTIONS)
     return f"""
         WITH {rebuilt}, degrees AS (
             SELECT entity, count(DISTINCT neighbor) AS degree FROM {edges} WHERE entity <> neighbor GROUP BY entity
@@ -92,13 +98,7 @@ def entities_in(allows: Allows, edges: str) -> str:
 def relationships_in(allows: Allows, edges: str, times: str) -> str:
     """Return SQL of the relationships: weight; type, description, predicates and `over` if not as published."""
     number = "human_readable_id"
-    rebuilt = _REBUILT.format(
-        table="relationships",
-        shown=allows("relationship", number),
-        whole=allows("relationship_text", number),
-        mentions=_RELATIONSHIP_MENTIONS,
-        allowed=allows("text_unit", "text_unit"),
-    )
+    rebuilt = _rebuilt(allows, "relationship", "relationships", _RELATIONSHIP_MENTIONS)
     return f"""
         WITH {rebuilt}, weights AS (
             SELECT relationship, any_value(weight) AS weight FROM {edges} GROUP BY relationship

@@ -40,6 +40,11 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     connection.commit()
 
 
+def macros_source() -> str:
+    """Return what the macros are made of, for a digest that no version of Python changes."""
+    return "".join((*(sql(f"macros/{name}") for name in _FILES), QUOTES, *map(chr, INVISIBLE)))
+
+
 @functools.cache
 def macros_sql() -> str:
     """Return the statements that create all macros with comments, and the views that they read, named `this.…`."""

@@ -41,7 +41,7 @@ from graphrag_assets.store.index_files import (
     publication_file,
     replacing,
 )
-from graphrag_assets.store.macros import macros_sql, write_macros
+from graphrag_assets.store.macros import macros_source, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.schema import PUBLISHED, SCHEMA_VERSION, identifier, sql
 from graphrag_assets.store.token_counts import count_new, counted_columns, insert_counted
@@ -139,7 +139,7 @@ def content_digest(working: IndexDatabase) -> str:
 @cache
 def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
-    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql(), sql("graphrag_v3")]
+    shape = [*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_source(), sql("graphrag_v3")]
     return hashlib.md5("".join(shape).encode()).hexdigest()
 
 
